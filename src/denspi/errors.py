@@ -1,0 +1,37 @@
+"""Every error that denspi raises on purpose. Each message is one line: the thing, the finding, the next step.
+
+    DenspiError
+    ├── InputError        what the user handed in cannot be used (a path, a file, a question)
+    ├── MissingExtraError a feature needs an optional dependency that is not installed
+    ├── SettingsError     a configuration key or value that does not exist or does not fit
+    └── ModelError        a model folder is incomplete, of another layout, or does not fit
+
+The command line prints any of them as one line and exits with code 2.
+"""
+
+from __future__ import annotations
+
+
+class DenspiError(Exception):
+    """Base of all deliberate errors."""
+
+
+class InputError(DenspiError):
+    """What the user handed in cannot be used."""
+
+
+class MissingExtraError(DenspiError):
+    """A feature needs an optional dependency that is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs the optional part '{extra}'; install it with: pip install 'denspi[{extra}]'"
+        )
+
+
+class SettingsError(DenspiError):
+    """A configuration key or value that does not exist or does not fit."""
+
+
+class ModelError(DenspiError):
+    """A model folder is incomplete, of another layout, or does not fit."""
