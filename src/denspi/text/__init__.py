@@ -1,0 +1,1 @@
+"""Words, word pieces, windows and answers: text with offsets, no models."""

@@ -1,0 +1,154 @@
+"""Word pieces with character offsets into the original text, from a ``tokenizer.json``.
+
+Owns the definition of a word (a maximal run of letters, digits and their marks, or a single other sign) and
+with it which pieces may start or end an answer. Never adds special tokens, never truncates, never pads.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Encoding
+from tokenizers import Tokenizer as _Backend
+
+from denspi.errors import ModelError
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The word pieces of one text and the words that they lie in.
+
+    ``text[starts[i]:ends[i]]`` is what piece i covers; ``text[word_starts[w]:word_ends[w]]`` is word w. A phrase
+    starts only at a `word_initial` piece and ends only at a `word_final` one. `first_piece` and `last_piece` are
+    those pieces of each word, -1 where the word's border is hidden inside a piece.
+    """
+
+    ids: NDArray[np.int32]  # [piece]
+    starts: NDArray[np.int32]  # [piece]
+    ends: NDArray[np.int32]  # [piece]
+    word_initial: NDArray[np.bool_]  # [piece]
+    word_final: NDArray[np.bool_]  # [piece]
+    word_starts: NDArray[np.int32]  # [word]
+    word_ends: NDArray[np.int32]  # [word]
+    first_piece: NDArray[np.int32]  # [word]
+    last_piece: NDArray[np.int32]  # [word]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Tokenizer:
+    """A ``tokenizer.json`` with its truncation and padding switched off.
+
+    Both are commonly stored on at 128 pieces, which would cut long texts without a word.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise ModelError(f"{path}: there is no such file; a model folder holds a tokenizer.json")
+        try:
+            self._backend = _Backend.from_file(str(path))
+        except Exception as error:  # the library raises bare Exception on a bad file
+            raise ModelError(f"{path}: not a tokenizer.json ({error})") from None
+        padding = self._backend.padding
+        self._backend.no_truncation()
+        self._backend.no_padding()
+        # What a text says is text: a document that contains "[SEP]" must not steer the model.
+        self._backend.encode_special_tokens = True
+        frame = self._backend.encode("").ids
+        if len(frame) != 2:
+            raise ModelError(
+                f"{path}: frames a text with {len(frame)} special tokens; expected 2, as BERT does"
+            )
+        self.cls_id, self.sep_id = frame
+        self.pad_id = int(padding["pad_id"]) if padding else 0
+
+    def tokenize(self, text: str) -> Tokens:
+        """The pieces of one text."""
+        return self.tokenize_batch([text])[0]
+
+    def tokenize_batch(self, texts: Sequence[str]) -> list[Tokens]:
+        """The pieces of each text; the same as one at a time, faster."""
+        return [
+            _tokens(text, encoding.ids, encoding.offsets)
+            for text, encoding in zip(texts, self._encodings(texts), strict=True)
+        ]
+
+    def ids_batch(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        """The piece ids of each text alone, for texts that nobody cuts phrases out of (questions)."""
+        return [np.array(encoding.ids, dtype=np.int32) for encoding in self._encodings(texts)]
+
+    def _encodings(self, texts: Sequence[str]) -> list[Encoding]:
+        # The library refuses lone surrogates, which JSON may carry; one sign each keeps every offset.
+        clean = [t.encode("utf-8", "replace").decode() if _SURROGATE.search(t) else t for t in texts]
+        return self._backend.encode_batch(clean, add_special_tokens=False)
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _tokens(text: str, ids: list[int], offsets: list[tuple[int, int]]) -> Tokens:
+    spans = np.array(offsets, dtype=np.int32).reshape(-1, 2)
+    starts, ends = spans[:, 0], spans[:, 1]
+    word_starts, word_ends = word_spans(text)
+    first_piece = np.full(len(word_starts), -1, dtype=np.int32)
+    last_piece = first_piece.copy()
+    initial, final = np.zeros(len(ids), dtype=bool), np.zeros(len(ids), dtype=bool)
+    covers = np.flatnonzero(ends > starts)  # a normalizer may leave a piece that stands for no character
+    if len(word_starts) and len(covers):
+        first_word = np.searchsorted(word_starts, starts[covers], side="right") - 1
+        last_word = np.searchsorted(word_starts, ends[covers] - 1, side="right") - 1
+        initial[covers] = (first_word >= 0) & (word_starts[first_word] == starts[covers])
+        final[covers] = (last_word >= 0) & (word_ends[last_word] == ends[covers])
+        # Reversed: where two pieces stand for one character, the word starts at the first of them.
+        first_piece[first_word[initial[covers]][::-1]] = covers[initial[covers]][::-1]
+        last_piece[last_word[final[covers]]] = covers[final[covers]]
+    return Tokens(
+        np.array(ids, dtype=np.int32),
+        starts,
+        ends,
+        initial,
+        final,
+        word_starts,
+        word_ends,
+        first_piece,
+        last_piece,
+    )
+
+
+def word_spans(text: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Start and end characters of every word of the text, in order."""
+    pattern = _ASCII_WORD if text.isascii() else _unicode_word()
+    spans = [match.span() for match in pattern.finditer(text)]
+    array = np.array(spans, dtype=np.int32).reshape(-1, 2)
+    return array[:, 0], array[:, 1]
+
+
+_ASCII_WORD = re.compile(r"[a-zA-Z0-9]+|[^\sa-zA-Z0-9]")
+
+
+@functools.cache
+def _unicode_word() -> re.Pattern[str]:
+    """Letters and digits keep the combining marks that follow them; built on first use (some milliseconds)."""
+    marks = _character_class("M")
+    return re.compile(rf"(?:[^\W_]{marks}*)+|[^\s]{marks}*")
+
+
+def _character_class(category: str) -> str:
+    """A regular-expression class of all characters whose Unicode category starts with `category`."""
+    ranges: list[list[int]] = []
+    for code in itertools.chain(range(0x300, 0x20000), range(0xE0000, 0xE0200)):  # the planes that have any
+        if unicodedata.category(chr(code)).startswith(category):
+            if ranges and ranges[-1][1] == code - 1:
+                ranges[-1][1] = code
+            else:
+                ranges.append([code, code])
+    return "[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in ranges) + "]"
