@@ -1,0 +1,42 @@
+"""What reading a corpus yields besides documents: what was skipped, and what was ordinarily left out.
+
+Every item that a reader meets becomes exactly one of the three, so that nothing is dropped silently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from denspi.types import Document
+
+
+def one_line(text: str) -> str:
+    """`text` with everything that would break a line or move a terminal's cursor written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An item that could not be used; `source` is a path, where sensible with a place: ``notes.jsonl:12``."""
+
+    source: str
+    reason: str
+
+    def __str__(self) -> str:
+        return one_line(f"{self.source}: {self.reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something ordinary that was left out on purpose (redirects, hidden files); strict reading goes on."""
+
+    source: str
+    text: str
+
+    def __str__(self) -> str:
+        return one_line(f"{self.source}: {self.text}")
+
+
+Item = Document | Skipped | Note
