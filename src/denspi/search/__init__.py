@@ -1,0 +1,1 @@
+"""From vectors to answers: scoring (pure), and later strategies and the searcher."""
