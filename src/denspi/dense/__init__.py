@@ -1,0 +1,1 @@
+"""Vectors from text: the phrase model, its runtimes, the reader."""

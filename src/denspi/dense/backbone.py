@@ -1,0 +1,80 @@
+"""The text encoder under a model: any transformers encoder, from a folder or a hub. Never a partial load.
+
+A backbone maps ``ids, mask, types`` (all ``[text, piece]``) to hidden states ``[text, piece, dim]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoModel
+from transformers.utils import logging as transformers_logging
+
+from denspi.errors import ModelError
+
+_POSITIONS_AFTER_PADDING = {"mpnet", "roberta", "xlm-roberta", "camembert"}
+
+
+class Backbone(nn.Module):
+    """A transformers encoder without its pooler, which nothing here uses."""
+
+    encoder: Any
+
+    def __init__(self, encoder: Any) -> None:
+        super().__init__()
+        encoder.pooler = None
+        self.encoder = encoder
+        config = encoder.config
+        self.dim: int = config.hidden_size
+        self.has_types: bool = getattr(config, "type_vocab_size", 0) > 1
+        # Some encoders number positions from the padding id on, and so hold fewer than their table has rows.
+        unused = config.pad_token_id + 1 if config.model_type in _POSITIONS_AFTER_PADDING else 0
+        self.max_pieces: int = config.max_position_embeddings - unused
+        self.replay: Callable[[Tensor, Tensor, Tensor, int], Tensor] | None = None
+
+    def forward(self, ids: Tensor, mask: Tensor, types: Tensor, slot: int = 0) -> Tensor:
+        """Hidden states ``[text, piece, dim]``; `slot` keeps the calls of one training step apart."""
+        if self.replay is not None and self.training and torch.is_grad_enabled():
+            return self.replay(ids, mask, types, slot)
+        return self.hidden(ids, mask, types)
+
+    def hidden(self, ids: Tensor, mask: Tensor, types: Tensor) -> Tensor:
+        """The encoder's last hidden state."""
+        extra = {"token_type_ids": types} if self.has_types else {}
+        if self.encoder.config._attn_implementation == "eager":
+            # What the encoder would make of the mask itself, without a copy from the CPU (training.graphs).
+            mask = (mask[:, None, None, :] - 1) * 1e9
+        with ids.device:  # some encoders make helper tensors on the default device and then move them
+            output = self.encoder(input_ids=ids, attention_mask=mask, **extra)
+        hidden: Tensor = output.last_hidden_state
+        return hidden
+
+
+def load_backbone(name: str) -> Backbone:
+    """Load pretrained weights from a folder (config.json, model.safetensors) or a hub id."""
+    folder = Path(name)
+    if folder.exists() or folder.is_absolute() or name.startswith("."):
+        for file in ("config.json", "model.safetensors"):
+            if not (folder / file).is_file():
+                raise ModelError(f"{folder}: not an encoder folder, {file} is missing")
+    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        encoder, info = AutoModel.from_pretrained(name, output_loading_info=True, dtype=torch.float32)
+    except (OSError, ValueError, RuntimeError) as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"{name}: cannot be loaded as an encoder ({first})") from None
+    missing = [key for key in info["missing_keys"] if not key.startswith("pooler.")]
+    if missing or info["mismatched_keys"]:
+        wrong = sorted(map(str, [*missing, *info["mismatched_keys"]]))
+        raise ModelError(f"{name}: weights do not fit the config ({len(wrong)} tensors, first {wrong[0]})")
+    return Backbone(encoder)
+
+
+def make_backbone(config: dict[str, Any]) -> Backbone:
+    """The same architecture with fresh weights, from what its config's `to_dict()` gave."""
+    return Backbone(AutoModel.from_config(AutoConfig.for_model(**config)))  # type: ignore[no-untyped-call]

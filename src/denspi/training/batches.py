@@ -1,0 +1,204 @@
+"""Examples -> batches of padded tensors. The order of an epoch follows from (seed, epoch) alone.
+
+A phrase batch encodes each paragraph once for all its questions. Paragraphs come in groups of one article, so
+that its other paragraphs are hard negatives for free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from denspi.text.tokens import Tokenizer, Tokens
+from denspi.training.examples import Example, ExampleQuestion, occurrences
+
+Teacher = tuple[NDArray[np.float16], NDArray[np.float16]]  # start and end logits [word] of one question
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRecord:
+    """Tensors that move to a device together."""
+
+    def to(self, device: torch.device) -> TensorRecord:
+        """The same record on `device`."""
+        values = (getattr(self, field.name) for field in fields(self))
+        moved = (None if value is None else value.to(device, non_blocking=True) for value in values)
+        return type(self)(*moved)
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseBatch(TensorRecord):
+    """Paragraphs [paragraph, ...], questions [question, ...] and where the right phrases are."""
+
+    paragraph_ids: Tensor  # [paragraph, piece]
+    paragraph_mask: Tensor
+    first_piece: Tensor  # [paragraph, word], positions in paragraph_ids; -1 for none
+    last_piece: Tensor
+    question_ids: Tensor  # [question, piece]
+    question_mask: Tensor
+    own: Tensor  # [question] the paragraph that a question is asked of
+    gold: Tensor  # [right phrase, 3] question, word, length - 1
+    same_answer: Tensor  # [phrase, 4] question, other paragraph, word, length - 1
+    teacher_start: Tensor | None  # [question, word]; minus infinity beyond the paragraph
+    teacher_end: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderBatch(TensorRecord):
+    """Pairs of question and paragraph, read together."""
+
+    ids: Tensor  # [pair, piece]
+    mask: Tensor
+    types: Tensor
+    first_piece: Tensor  # [pair, word]
+    last_piece: Tensor
+    gold: Tensor  # [right phrase, 3] pair, word, length - 1
+
+
+def epoch_order(groups: Sequence[int], size: int, group: int, seed: int, epoch: int) -> list[list[int]]:
+    """Batches of `size` item numbers, made of runs of up to `group` items with the same entry in `groups`."""
+    random = np.random.default_rng([seed, epoch])
+    order = random.permutation(len(groups))
+    order = order[np.argsort(np.asarray(groups)[order], kind="stable")]
+    runs: list[list[int]] = []
+    for item in order.tolist():
+        if runs and len(runs[-1]) < group and groups[runs[-1][0]] == groups[item]:
+            runs[-1].append(item)
+        else:
+            runs.append([item])
+    shuffled = [item for run in random.permutation(len(runs)).tolist() for item in runs[run]]
+    return [shuffled[at : at + size] for at in range(0, len(shuffled), size)]
+
+
+def similar_lengths(order: Sequence[list[int]], lengths: Sequence[int], seed: int, epoch: int) -> list[list[int]]:
+    """The same items in batches of the same size, each of similar lengths: sorted within runs of 64 batches."""
+    random = np.random.default_rng([seed, epoch, 1])
+    batches: list[list[int]] = []
+    for at in range(0, len(order), 64):
+        run = order[at : at + 64]
+        items = sorted((item for batch in run for item in batch), key=lambda item: lengths[item])
+        size = len(run[0])
+        batches += [items[low : low + size] for low in range(0, len(items), size)]
+    return [batches[n] for n in random.permutation(len(batches)).tolist()]
+
+
+def phrase_batch(
+    examples: Sequence[Example],
+    tokenizer: Tokenizer,
+    teacher: dict[str, Teacher] | None = None,
+    intruders: Sequence[tuple[int, ExampleQuestion]] = (),
+) -> PhraseBatch:
+    """Collate paragraphs with all their answerable questions.
+
+    `intruders` are (paragraph in the batch, question of another paragraph): no answer is the right answer.
+    """
+    asked = [
+        (number, question)
+        for number, example in enumerate(examples)
+        for question in example.questions
+        if question.gold
+    ]
+    rows = [*asked, *intruders]
+    gold = [(row, *phrase) for row, (_, question) in enumerate(asked) for phrase in question.gold]
+    elsewhere = [
+        (row, other, *phrase)
+        for row, (number, question) in enumerate(asked)
+        for other, example in enumerate(examples)
+        if other != number
+        for phrase in _same_answer(question, example)
+    ]
+    paragraph_ids, paragraph_mask = pad_ids(
+        [_framed(e.tokens.ids, tokenizer) for e in examples], tokenizer.pad_id
+    )
+    question_ids, question_mask = pad_ids([_framed(q.ids, tokenizer) for _, q in rows], tokenizer.pad_id)
+    first, last = pad_words([e.tokens for e in examples], [1] * len(examples))
+    teacher_start = teacher_end = None
+    if teacher is not None:
+        teacher_start, teacher_end = (
+            _pad_logits([teacher[q.question_id][side] for _, q in asked], first.shape[1]) for side in (0, 1)
+        )
+    return PhraseBatch(
+        paragraph_ids,
+        paragraph_mask,
+        first,
+        last,
+        question_ids,
+        question_mask,
+        torch.tensor([number for number, _ in rows]),
+        torch.tensor(gold).reshape(-1, 3),
+        torch.tensor(elsewhere, dtype=torch.long).reshape(-1, 4),
+        teacher_start,
+        teacher_end,
+    )
+
+
+def reader_batch(
+    pairs: Sequence[tuple[Example, ExampleQuestion]], tokenizer: Tokenizer, has_types: bool
+) -> ReaderBatch:
+    """Collate ``[CLS] question [SEP] paragraph [SEP]`` pairs; encoders without types (MPNet) get two separators."""
+    ids, types, offsets = [], [], []
+    between = [tokenizer.sep_id] * (1 if has_types else 2)
+    for example, question in pairs:
+        head = [tokenizer.cls_id, *question.ids.tolist(), *between]
+        body = [*example.tokens.ids.tolist(), tokenizer.sep_id]
+        ids.append(np.array(head + body, dtype=np.int32))
+        types.append(np.array([0] * len(head) + [1] * len(body), dtype=np.int32))
+        offsets.append(len(head))
+    padded, mask = pad_ids(ids, tokenizer.pad_id)
+    padded_types, _ = pad_ids(types, 0)
+    first, last = pad_words([example.tokens for example, _ in pairs], offsets)
+    gold = [(row, *phrase) for row, (_, question) in enumerate(pairs) for phrase in question.gold]
+    return ReaderBatch(
+        padded, mask, padded_types, first, last, torch.tensor(gold, dtype=torch.long).reshape(-1, 3)
+    )
+
+
+def pad_ids(rows: Sequence[NDArray[np.int32]], fill: int) -> tuple[Tensor, Tensor]:
+    """``[row, piece]`` padded with `fill`, and its mask."""
+    length = max(map(len, rows))
+    ids = np.full((len(rows), length), fill, dtype=np.int64)
+    mask = np.zeros((len(rows), length), dtype=np.int64)
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = row
+        mask[number, : len(row)] = 1
+    return torch.from_numpy(ids), torch.from_numpy(mask)
+
+
+def pad_words(tokens: Sequence[Tokens], offsets: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """First and last piece of every word ``[row, word]``, moved by each row's offset; -1 for none."""
+    words = max(len(t.word_starts) for t in tokens)
+    first = np.full((len(tokens), words), -1, dtype=np.int64)
+    last = first.copy()
+    for number, (t, offset) in enumerate(zip(tokens, offsets, strict=True)):
+        for target, pieces in ((first, t.first_piece), (last, t.last_piece)):
+            target[number, : len(pieces)] = np.where(pieces >= 0, pieces + offset, -1)
+    return torch.from_numpy(first), torch.from_numpy(last)
+
+
+def gold_band(gold: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A boolean tensor of `shape` that is true at the listed places."""
+    marks = torch.zeros(shape, dtype=torch.bool, device=gold.device)
+    marks[tuple(gold.T)] = True
+    return marks
+
+
+def _framed(ids: NDArray[np.int32], tokenizer: Tokenizer) -> NDArray[np.int32]:
+    return np.concatenate([[tokenizer.cls_id], ids, [tokenizer.sep_id]]).astype(np.int32)
+
+
+def _same_answer(question: ExampleQuestion, example: Example) -> Iterator[tuple[int, int]]:
+    for answer in question.answers:
+        if answer in example.text:
+            yield from occurrences(answer, example.text, example.tokens)
+
+
+def _pad_logits(rows: Sequence[NDArray[np.float16]], words: int) -> Tensor:
+    padded = np.full((len(rows), words), -np.inf, dtype=np.float32)
+    for number, row in enumerate(rows):
+        padded[number, : len(row)] = row
+    return torch.from_numpy(padded)

@@ -1,0 +1,203 @@
+"""A training run: stages in order, each resumable, each leaving a folder behind.
+
+    OUTPUT/reader     a trained reader
+    OUTPUT/phrase     the phrase model trained within paragraphs (the paper's Table 1)
+    OUTPUT/negatives  the same, trained on against other paragraphs (the paper's Table 2)
+
+Every stage folder gets model.json, model.safetensors, tokenizer.json, log.jsonl and scores.json; a stage whose
+scores.json is there is done and not run again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from denspi.corpus.squad import read_squad
+from denspi.dense.backbone import Backbone, load_backbone
+from denspi.dense.model import PhraseModel, ReaderModel
+from denspi.dense.model_folder import load_phrase_model, load_reader_model, save_model
+from denspi.errors import ModelError, SettingsError
+from denspi.text.tokens import Tokenizer
+from denspi.training.batches import Teacher
+from denspi.training.examples import Example, is_held_out, make_examples
+from denspi.training.graphs import GraphReplay
+from denspi.training.loop import evaluated, fit
+from denspi.training.settings import PhraseStage, ReaderStage, RunSettings
+from denspi.training.tasks import PhraseTask, ReaderTask, read_pairs
+
+
+class Run:
+    """One run's data and folders."""
+
+    def __init__(self, settings: RunSettings, output: Path) -> None:
+        self.settings, self.output = settings, output
+        self.device = _device()
+        self.tokenizer_path = _tokenizer_path(settings.encoder)
+        self.tokenizer = Tokenizer(self.tokenizer_path)
+        articles = read_squad(settings.data)
+        held_out = [a for a in articles if is_held_out(a.title, settings.held_out_share)]
+        kept = [a for a in articles if not is_held_out(a.title, settings.held_out_share)]
+        if not kept or not held_out:
+            raise SettingsError(f"held_out_share {settings.held_out_share} leaves no article on one side")
+        self.examples = make_examples(kept, self.tokenizer, settings.limits)
+        self.held_out = make_examples(held_out, self.tokenizer, settings.limits)
+        self.report: list[Example] = []
+        if settings.report is not None:
+            self.report = make_examples(read_squad(settings.report), self.tokenizer, settings.limits)
+        self._say(
+            f"{len(self.examples)} paragraphs of {len(kept)} articles to train on, "
+            f"{len(self.held_out)} of {len(held_out)} articles held out, on {self.device}"
+        )
+
+    def run(self) -> None:
+        """Run the stages that the settings name."""
+        if self.settings.reader:
+            self._reader(self.settings.reader)
+        for name, stage, before in (
+            ("phrase", self.settings.phrase, None),
+            ("negatives", self.settings.negatives, "phrase" if self.settings.phrase else None),
+        ):
+            if stage:
+                self._phrase(name, stage, before)
+
+    def _reader(self, stage: ReaderStage) -> None:
+        folder = self.output / "reader"
+        if (folder / "scores.json").exists():
+            return
+        model = ReaderModel(self._backbone())
+        task = ReaderTask(
+            model, self.tokenizer, self.examples, self.held_out, stage.batch, self.settings.seed
+        )
+        self._train("reader", task, stage, folder)
+
+    def _phrase(self, name: str, stage: PhraseStage, before: str | None) -> None:
+        folder = self.output / name
+        if (folder / "scores.json").exists():
+            return
+        settings = self.settings.model
+        if before:
+            model = load_phrase_model(self.output / before)
+        else:
+            second = self._backbone() if settings.independent_encoders else None
+            torch.manual_seed(self.settings.seed)
+            model = PhraseModel(self._backbone(), settings, second)
+        if stage.loss.distillation and self.settings.teacher is None:
+            raise SettingsError(
+                f"{name}.loss.distillation needs a teacher; set teacher to a trained reader's folder"
+            )
+        teacher = self._teacher() if stage.loss.distillation else None
+        task = PhraseTask(
+            *(model, self.tokenizer, self.examples, self.held_out, stage.loss),
+            *(stage.batch, stage.article_group, self.settings.seed, teacher),
+        )
+        self._train(name, task, stage, folder)
+
+    def _train(self, name: str, task: Any, stage: PhraseStage | ReaderStage, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        began = time.monotonic()
+        self._say(f"{name}: {len(task.order(0))} batches an epoch, {stage.loop.epochs} epochs")
+        scores = fit(task, stage.loop, self.settings.seed, folder, self.device)
+        record: dict[str, Any] = {"held_out": scores}
+        if self.report:
+            task.held_out = self.report
+            record["report"] = evaluated(task.model, task.validate)
+        record["seconds"] = round(time.monotonic() - began, 1)
+        record["settings"] = json.loads(json.dumps(dataclasses.asdict(self.settings), default=str))
+        if not dist.is_initialized() or dist.get_rank() == 0:
+            save_model(task.model, self.tokenizer_path, folder)
+            (folder / "scores.json").write_text(json.dumps(record, indent=1) + "\n")
+            (folder / "checkpoint.pt").unlink(missing_ok=True)
+        self._say(f"{name}: done, {json.dumps({k: v for k, v in record.items() if k != 'settings'})}")
+
+    def _teacher(self) -> dict[str, Teacher]:
+        """The teacher's word logits for every training question, computed once and kept in its folder."""
+        folder = self.settings.teacher
+        assert folder is not None
+        path = folder / f"teacher-{self.settings.held_out_share}.npz"
+        asked = [(e, q) for e in self.examples for q in e.questions if q.gold]
+        if not path.exists():
+            pairs = [(e, q) for e in self._teacher_examples(folder) for q in e.questions if q.gold]
+            self._say(f"teacher: reading {len(pairs)} pairs")
+            model = load_reader_model(folder).to(self.device)
+            sides = list(read_pairs(model, Tokenizer(folder / "tokenizer.json"), pairs))
+            half_written = path.with_name("half-written.npz")
+            flat = [np.concatenate([s[side] for s in sides]).astype(np.float16) for side in (0, 1)]
+            np.savez(half_written, start=flat[0], end=flat[1])
+            os.replace(half_written, path)
+        with np.load(path, allow_pickle=False) as arrays:
+            start, end = arrays["start"], arrays["end"]
+        borders = np.cumsum([0, *(len(e.tokens.word_starts) for e, _ in asked)])
+        if borders[-1] != len(start):
+            raise ModelError(f"{path}: was made for other data; remove it to make it again")
+        return {
+            q.question_id: (start[a:b], end[a:b])
+            for (_, q), a, b in zip(asked, borders, borders[1:], strict=False)
+        }
+
+    def _teacher_examples(self, folder: Path) -> Sequence[Example]:
+        """The same paragraphs in the teacher's pieces; words are the same whatever the pieces."""
+        tokenizer = Tokenizer(folder / "tokenizer.json")
+        articles = [
+            a
+            for a in read_squad(self.settings.data)
+            if not is_held_out(a.title, self.settings.held_out_share)
+        ]
+        theirs = make_examples(articles, tokenizer, self.settings.limits)
+        for ours, other in zip(self.examples, theirs, strict=True):
+            if len(ours.tokens.word_starts) != len(other.tokens.word_starts):
+                raise ModelError(
+                    f"{folder}: its tokenizer cuts paragraphs elsewhere; it cannot teach this encoder"
+                )
+        return theirs
+
+    def _backbone(self) -> Backbone:
+        backbone = load_backbone(self.settings.encoder)
+        needed = self.settings.limits.paragraph_pieces + self.settings.limits.question_pieces + 4
+        if needed > backbone.max_pieces:
+            raise SettingsError(f"limits: {needed} pieces do not fit the encoder's {backbone.max_pieces}")
+        if self.settings.graphs and self.device.type == "cuda":
+            backbone.replay = GraphReplay(backbone)
+        return backbone
+
+    def _say(self, line: str) -> None:
+        if not dist.is_initialized() or dist.get_rank() == 0:
+            print(line, file=sys.stderr, flush=True)
+
+
+def _device() -> torch.device:
+    """One process per GPU under torchrun, else the one GPU, else the CPU."""
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world > 1 and not dist.is_initialized():
+        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        torch.backends.cuda.matmul.allow_tf32 = True
+        torch.backends.cuda.enable_cudnn_sdp(
+            False
+        )  # it plans anew for every shape, and ours vary with each batch
+        return torch.device("cuda", torch.cuda.current_device())
+    return torch.device("cpu")
+
+
+def _tokenizer_path(encoder: str) -> Path:
+    folder = Path(encoder)
+    if folder.is_dir():
+        return folder / "tokenizer.json"
+    from huggingface_hub import hf_hub_download  # comes with transformers; only a hub id needs it
+
+    try:
+        return Path(hf_hub_download(encoder, "tokenizer.json"))
+    except (OSError, ValueError) as error:
+        first = str(error).strip().splitlines()[0]
+        raise ModelError(f"{encoder}: neither a folder nor reachable on the hub ({first})") from None
