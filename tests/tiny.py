@@ -15,10 +15,25 @@ from transformers import BertConfig, BertModel
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 PEOPLE = ["ada", "bram", "cleo", "dov", "elif", "finn", "gita", "hugo", "iris", "joon"]
 TOWNS = ["oslo", "lima", "riga", "bonn", "kyiv", "pisa", "york", "graz", "nice", "cork"]
-WORDS = (
-    "the of in is was lives works at as a who what where which does did for years and . , ? town job".split()
-)
 JOBS = ["baker", "judge", "pilot", "nurse", "miner"]
+QUESTIONS = ["who is it ?", "which town ?", "what job ?"]
+WORDS = [
+    "lives",
+    "in",
+    "and",
+    "works",
+    "as",
+    "a",
+    ".",
+    "?",
+    "who",
+    "is",
+    "it",
+    "which",
+    "town",
+    "what",
+    "job",
+]
 
 
 def save_tokenizer(path: Path) -> None:
@@ -29,49 +44,50 @@ def save_tokenizer(path: Path) -> None:
     tokenizer.pre_tokenizer = BertPreTokenizer()
     tokenizer.post_processor = BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     tokenizer.add_special_tokens(["[PAD]", "[CLS]", "[SEP]"])
+    # As the pretrained encoders are stored; whoever forgets to switch it off loses text.
     tokenizer.enable_truncation(16)
     tokenizer.enable_padding(length=16)
     tokenizer.save(str(path))
 
 
-def save_encoder(folder: Path, seed: int = 0) -> None:
+def save_encoder(folder: Path, seed: int = 0, hidden_size: int = 32, dropout: float = 0.1) -> None:
     folder.mkdir(parents=True)
     save_tokenizer(folder / "tokenizer.json")
     torch.manual_seed(seed)
-    vocabulary = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab_size()
     config = BertConfig(
-        vocab_size=vocabulary,
-        hidden_size=32,
+        vocab_size=Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab_size(),
+        hidden_size=hidden_size,
         num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=64,
         max_position_embeddings=128,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
     )
     BertModel(config).save_pretrained(folder)
 
 
 def save_facts(path: Path, articles: int, seed: int = 0) -> None:
-    """SQuAD-shaped facts: who lives where and works as what; the held-out articles mix the same names anew."""
+    """SQuAD-shaped facts: who lives where and works as what, one fact a paragraph.
+
+    The question says what kind of word its answer is, and held-out articles mix the same words anew: a model
+    that learns at all learns this within a hundred steps, while a guess is right once in nine words.
+    """
     chance = random.Random(seed)
     data = []
     for number in range(articles):
         paragraphs = []
-        for _ in range(3):
-            lines, questions = [], []
-            for person, town in zip(chance.sample(PEOPLE, 3), chance.sample(TOWNS, 3), strict=True):
-                job = chance.choice(JOBS)
-                lines.append(f"{person} lives in {town} and works as a {job} .")
-                questions.append((f"where does {person} live ?", town))
-                questions.append((f"what job does {person} have ?", job))
-            context = " ".join(lines)
-            paragraphs.append({"context": context, "qas": []})
-            for text, answer in questions:
-                paragraphs[-1]["qas"].append(
-                    {
-                        "id": f"{number}-{len(paragraphs)}-{text}",
-                        "question": text,
-                        "answers": [{"text": answer, "answer_start": context.index(answer)}],
-                    }
-                )
+        for place in range(3):
+            person, town, job = (chance.choice(kind) for kind in (PEOPLE, TOWNS, JOBS))
+            context = f"{person} lives in {town} and works as a {job} ."
+            questions = [
+                {
+                    "id": f"{number}-{place}-{kind}",
+                    "question": question,
+                    "answers": [{"text": answer, "answer_start": context.index(answer)}],
+                }
+                for kind, (question, answer) in enumerate(zip(QUESTIONS, (person, town, job), strict=True))
+            ]
+            paragraphs.append({"context": context, "qas": questions})
         data.append({"title": f"Article_{number}", "paragraphs": paragraphs})
     path.write_text(json.dumps({"version": "1.1", "data": data}))

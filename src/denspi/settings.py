@@ -12,11 +12,14 @@ import types
 import typing
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from denspi.errors import SettingsError
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 def load_settings(path: Path, kind: type[T], overrides: Sequence[str] = ()) -> T:
@@ -31,6 +34,8 @@ def load_settings(path: Path, kind: type[T], overrides: Sequence[str] = ()) -> T
         raise SettingsError(f"{path}: there is no such file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: not valid TOML ({error})") from None
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
     for override in overrides:
         _override(table, override)
     try:
@@ -58,7 +63,7 @@ def _override(table: dict[str, Any], override: str) -> None:
 def from_table(kind: type[T], table: dict[str, Any], where: str = "") -> T:
     """Build the dataclass `kind` from plain values; `where` names the enclosing table in messages."""
     hints = typing.get_type_hints(kind)
-    fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    fields = {field.name: field for field in dataclasses.fields(kind)}
     for key in table:
         if key not in fields:
             close = difflib.get_close_matches(key, fields, n=1)

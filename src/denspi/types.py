@@ -1,4 +1,4 @@
-"""The records that the whole system speaks in. Owns their names and invariants; holds no numpy and does no I/O.
+"""The records that the whole system speaks in. Owns their names and invariants; no numpy, no I/O.
 
 Every span counts characters of the text it was cut from, so that ``text[span.start_char:span.end_char]``
 is always exactly what it says.

@@ -1,7 +1,7 @@
 """What an encoder hands to everyone else: numpy rows per word of a paragraph, and per question.
 
-A phrase is a pair of words (first, last) of one paragraph, at most `MAX_PHRASE_WORDS` long. Its vector is never
-materialised: it is the start row of its first word, the end row of its last and the product of their keys.
+A phrase is a pair of words (first, last) of one paragraph, at most `MAX_PHRASE_WORDS` long. Its vector is
+never materialised: it is the start row of its first word, the end row of its last, the product of their keys.
 """
 
 from __future__ import annotations

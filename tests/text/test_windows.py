@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,7 +23,7 @@ def test_every_token_is_kept_exactly_once_with_the_best_context(
     for window in windows:
         assert window.end_token - window.start_token == min(size, count)
         assert window.start_token <= window.keep_start < window.keep_end <= window.end_token
-    for left, right in zip(windows, windows[1:], strict=False):
+    for left, right in pairwise(windows):
         assert left.end_token - right.start_token >= overlap
         # a kept token has at least half of the overlap as context on the inner side
         assert left.end_token - left.keep_end >= overlap // 2

@@ -34,7 +34,7 @@ def setting() -> dict[str, torch.Tensor]:
 
 
 def enumerate_scores(s: dict[str, torch.Tensor], q: int, p: int) -> dict[tuple[int, int], float]:
-    """Every phrase (first word, last word) of paragraph p with its score for question q, by the definition."""
+    """Every phrase (first word, last word) of paragraph p with its score for question q, by definition."""
     scores = {}
     for i in range(WORDS):
         for j in range(i, min(WORDS, i + WIDTH)):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 from transformers.utils import logging as transformers_logging
@@ -64,17 +65,27 @@ def load_backbone(name: str) -> Backbone:
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        encoder, info = AutoModel.from_pretrained(name, output_loading_info=True, dtype=torch.float32)
-    except (OSError, ValueError, RuntimeError) as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ModelError(f"{name}: cannot be loaded as an encoder ({first})") from None
-    missing = [key for key in info["missing_keys"] if not key.startswith("pooler.")]
-    if missing or info["mismatched_keys"]:
-        wrong = sorted(map(str, [*missing, *info["mismatched_keys"]]))
-        raise ModelError(f"{name}: weights do not fit the config ({len(wrong)} tensors, first {wrong[0]})")
+        # Tensors of another shape are let through only to be named below: nothing is loaded in part.
+        encoder, info = AutoModel.from_pretrained(
+            name, output_loading_info=True, ignore_mismatched_sizes=True, dtype=torch.float32
+        )
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        raise ModelError(f"{name}: cannot be loaded as an encoder ({one_line(error)})") from None
+    mismatched = [key if isinstance(key, str) else key[0] for key in info["mismatched_keys"]]
+    wrong = [key for key in sorted({*info["missing_keys"], *mismatched}) if not key.startswith("pooler.")]
+    if wrong:
+        raise ModelError(
+            f"{name}: weights do not fit the config (missing or of another shape: "
+            f"{', '.join(wrong[:3])}{', ...' if len(wrong) > 3 else ''})"
+        )
     return Backbone(encoder)
 
 
 def make_backbone(config: dict[str, Any]) -> Backbone:
     """The same architecture with fresh weights, from what its config's `to_dict()` gave."""
     return Backbone(AutoModel.from_config(AutoConfig.for_model(**config)))  # type: ignore[no-untyped-call]
+
+
+def one_line(error: Exception) -> str:
+    """What a library's error says, fit to be quoted in ours."""
+    return " ".join((str(error).strip() or type(error).__name__).splitlines()[0].split())

@@ -1,7 +1,7 @@
 """Text -> vectors: tokens, windows, a runtime that knows the model, stitched rows of words.
 
-Owns everything about encoding that does not depend on what computes it. A `Runtime` (torch or ONNX) maps framed
-piece ids to one row per piece; the columns of that row are described by `Layout`.
+Owns everything about encoding that does not depend on what computes it. A `Runtime` (torch or ONNX) maps
+framed piece ids to one row per piece; the columns of that row are described by `Layout`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WindowSettings:
-    """How long paragraphs are cut, in pieces without special tokens; how many windows a runtime gets at once."""
+    """How paragraphs are cut, in pieces without special tokens; how many windows a runtime gets at once."""
 
     size: int = 384
     overlap: int = 128
@@ -88,8 +88,9 @@ class PhraseEncoder:
         """A question longer than the limit is cut: its first words carry the most."""
         limit = min(self.settings.question_pieces, self.runtime.max_pieces - 2)
         framed = [self._framed(ids[:limit]) for ids in self.tokenizer.ids_batch(questions)]
-        rows = self.runtime.rows(framed, True)
-        pooled = np.stack([r.mean(0) if self.layout.is_mean_pooled else r[0] for r in rows])
+        pooled = np.zeros((len(framed), self.layout.columns), np.float32)
+        for number, rows in enumerate(self.runtime.rows(framed, True)):
+            pooled[number] = rows.mean(0) if self.layout.is_mean_pooled else rows[0]
         start, end, start_key, end_key, _, _ = self.layout.split(pooled)
         coherency = (
             (start_key * end_key).sum(1) if self.layout.is_product else np.ones(len(start), np.float32)

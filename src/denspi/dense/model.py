@@ -20,7 +20,7 @@ class PhraseSettings:
     """What the paper's ablations (Table 1) and ours switch.
 
     `coherency`: "free" is h3_i . h4_j as it is; "product" multiplies it by the question's own h3' . h4', as
-    Equations 1-3 say; "none" leaves it out. `question_pooling` says which hidden state of the question is split.
+    Equations 1-3 say; "none" leaves it out. `question_pooling` says what of a question is split.
     """
 
     coherency_dim: int = 16
@@ -91,8 +91,12 @@ class PhraseModel(nn.Module):
         return Questions(parts.start, parts.end, coherency)
 
     def rows(self, ids: Tensor, mask: Tensor, is_question: bool) -> Tensor:
-        """Everything a runtime hands out, ``[text, piece, columns]``: the four parts and the filter logits."""
-        parts = self._split(self._hidden(ids, mask, is_question))
+        """All that a runtime hands out, ``[text, piece, columns]``: the four parts and the filter logits."""
+        return self.rows_of(self._hidden(ids, mask, is_question))
+
+    def rows_of(self, hidden: Tensor) -> Tensor:
+        """The same from the encoder's last hidden state."""
+        parts = self._split(hidden)
         return torch.cat([*parts, *self.filter_logits(parts)], dim=-1)
 
     def filter_logits(self, parts: PhraseParts) -> tuple[Tensor, Tensor]:
@@ -110,7 +114,7 @@ class PhraseModel(nn.Module):
             hidden = self.linear(hidden)
         d, c = self.vector_dim, self.settings.coherency_dim
         # An odd hidden size leaves one dimension over; it is not used.
-        return PhraseParts(*hidden[..., : 2 * d + 2 * c].split([d, d, c, c], dim=-1))
+        return PhraseParts(*hidden[..., : 2 * d + 2 * c].split_with_sizes([d, d, c, c], dim=-1))
 
 
 class ReaderModel(nn.Module):

@@ -1,4 +1,7 @@
-"""A trained torch model as a folder: model.json (what it is), model.safetensors, tokenizer.json. Strict both ways."""
+"""A trained torch model as a folder: model.json (what it is), model.safetensors, tokenizer.json.
+
+Loading is strict: every tensor is there and fits, and there is no other, or the model is not loaded at all.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from denspi.dense.backbone import make_backbone
+from denspi.dense.backbone import Backbone, make_backbone, one_line
 from denspi.dense.model import PhraseModel, PhraseSettings, ReaderModel
 from denspi.errors import ModelError, SettingsError
 from denspi.settings import from_table
@@ -27,7 +31,7 @@ def save_model(model: PhraseModel | ReaderModel, tokenizer: Path, folder: Path, 
     record: dict[str, Any] = {
         "layout_version": LAYOUT_VERSION,
         "kind": "phrase" if isinstance(model, PhraseModel) else "reader",
-        "encoder": json.loads(model.backbone.encoder.config.to_json_string(use_diff=False)),  # type: ignore[union-attr, operator]
+        "encoder": json.loads(model.backbone.encoder.config.to_json_string(use_diff=False)),
     }
     if isinstance(model, PhraseModel):
         record["phrase"] = dataclasses.asdict(model.settings)
@@ -43,15 +47,22 @@ def load_phrase_model(folder: Path) -> PhraseModel:
     record = _record(folder, "phrase")
     try:
         settings = from_table(PhraseSettings, record["phrase"])
-    except (KeyError, SettingsError) as error:
-        raise ModelError(f"{folder / 'model.json'}: {error}") from None
-    second = make_backbone(record["encoder"]) if settings.independent_encoders else None
-    return _filled(PhraseModel(make_backbone(record["encoder"]), settings, second), folder)
+    except (KeyError, TypeError, SettingsError) as error:
+        raise ModelError(f"{folder / 'model.json'}: not a phrase model's settings ({error})") from None
+    second = _backbone(record, folder) if settings.independent_encoders else None
+    return _filled(PhraseModel(_backbone(record, folder), settings, second), folder)
 
 
 def load_reader_model(folder: Path) -> ReaderModel:
     """A reader, float32 on the CPU."""
-    return _filled(ReaderModel(make_backbone(_record(folder, "reader")["encoder"])), folder)
+    return _filled(ReaderModel(_backbone(_record(folder, "reader"), folder)), folder)
+
+
+def _backbone(record: dict[str, Any], folder: Path) -> Backbone:
+    try:
+        return make_backbone(record["encoder"])
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ModelError(f"{folder / 'model.json'}: not an encoder's config ({one_line(error)})") from None
 
 
 def _record(folder: Path, kind: str) -> dict[str, Any]:
@@ -66,16 +77,25 @@ def _record(folder: Path, kind: str) -> dict[str, Any]:
         raise ModelError(f"{folder / 'model.json'}: not a model record") from None
     if found != (LAYOUT_VERSION, kind):
         raise ModelError(
-            f"{folder}: holds a {found[1]} model of layout {found[0]}; expected a {kind} model of layout {LAYOUT_VERSION}"
+            f"{folder}: holds a {found[1]} model of layout {found[0]}; "
+            f"expected a {kind} model of layout {LAYOUT_VERSION}"
         )
     return record
 
 
 def _filled(model: Model, folder: Path) -> Model:
-    weights = load_file(folder / "model.safetensors")
+    path = folder / "model.safetensors"
     try:
-        model.load_state_dict({name: w.to(torch.float32) for name, w in weights.items()}, strict=True)
-    except RuntimeError as error:
-        detail = " ".join(str(error).split())[:200]
-        raise ModelError(f"{folder / 'model.safetensors'}: weights do not fit the model ({detail})") from None
+        weights = load_file(path)
+    except SafetensorError as error:
+        raise ModelError(f"{path}: cannot be read ({one_line(error)})") from None
+    expected = model.state_dict()
+    wrong = sorted(expected.keys() ^ weights.keys())
+    wrong += [name for name, w in weights.items() if name in expected and w.shape != expected[name].shape]
+    if wrong:
+        raise ModelError(
+            f"{path}: weights do not fit model.json ({len(wrong)} missing, unknown or of another shape: "
+            f"{', '.join(wrong[:3])}{', ...' if len(wrong) > 3 else ''})"
+        )
+    model.load_state_dict({name: w.to(torch.float32) for name, w in weights.items()}, strict=True)
     return model.eval()

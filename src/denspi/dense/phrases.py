@@ -29,7 +29,7 @@ def word_parts(parts: PhraseParts, first_piece: Tensor, last_piece: Tensor) -> P
 
 
 def band(rows: Tensor, width: int, fill: float) -> Tensor:
-    """``[..., word]`` -> ``[..., word, width]``: the value at each word and at the `width` - 1 words after it."""
+    """``[..., word]`` -> ``[..., word, width]``: the value at each word and at the `width` - 1 after it."""
     return pad(rows, (0, width - 1), value=fill).unfold(-1, width, 1)
 
 

@@ -1,4 +1,4 @@
-"""Reading: the best phrase of a given paragraph for each of its questions, by dense vectors alone (Table 1)."""
+"""Reading: the best phrase of a given paragraph for each question, by dense vectors alone (Table 1)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The dense part of Equation 2, pure: start + end + coherency for every phrase of a paragraph.
 
-Phrases are laid out as a band ``[word, length]``: entry (w, k) is the phrase from word w to word w + k. What is
-not a phrase (a border that cannot be cut, an end beyond the paragraph) scores minus infinity.
+Phrases are laid out as a band ``[word, length]``: entry (w, k) is the phrase from word w to word w + k. What
+is not a phrase (a border that cannot be cut, an end beyond the paragraph) scores minus infinity.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def phrase_scores(
 
 def best_phrases(scores: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
     """First word, last word and score of each question's best phrase in ``[question, word, length]``."""
-    flat = scores.reshape(len(scores), -1)
+    flat = scores.reshape(len(scores), scores.shape[1] * scores.shape[2])  # there may be no question
     best = flat.argmax(axis=1)
     first, length = np.divmod(best, scores.shape[2])
     return first, first + length, flat[np.arange(len(flat)), best]

@@ -26,9 +26,9 @@ from denspi.errors import ModelError
 class Tokens:
     """The word pieces of one text and the words that they lie in.
 
-    ``text[starts[i]:ends[i]]`` is what piece i covers; ``text[word_starts[w]:word_ends[w]]`` is word w. A phrase
-    starts only at a `word_initial` piece and ends only at a `word_final` one. `first_piece` and `last_piece` are
-    those pieces of each word, -1 where the word's border is hidden inside a piece.
+    ``text[starts[i]:ends[i]]`` is what piece i covers; ``text[word_starts[w]:word_ends[w]]`` is word w. A
+    phrase starts only at a `word_initial` piece and ends only at a `word_final` one. `first_piece` and
+    `last_piece` are those pieces of each word, -1 where the word's border is hidden inside a piece.
     """
 
     ids: NDArray[np.int32]  # [piece]
@@ -137,7 +137,7 @@ _ASCII_WORD = re.compile(r"[a-zA-Z0-9]+|[^\sa-zA-Z0-9]")
 
 @functools.cache
 def _unicode_word() -> re.Pattern[str]:
-    """Letters and digits keep the combining marks that follow them; built on first use (some milliseconds)."""
+    """Letters and digits keep the combining marks that follow them; built on first use (milliseconds)."""
     marks = _character_class("M")
     return re.compile(rf"(?:[^\W_]{marks}*)+|[^\s]{marks}*")
 

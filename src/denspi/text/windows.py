@@ -14,13 +14,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Tokens ``[start_token, end_token)`` are shown to the model; rows of ``[keep_start, keep_end)`` are kept."""
+    """The model is shown tokens ``[start_token, end_token)``; rows of ``[keep_start, keep_end)`` are kept."""
 
     start_token: int
     end_token: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import Self
 
 import numpy as np
 import torch
@@ -24,16 +25,18 @@ Teacher = tuple[NDArray[np.float16], NDArray[np.float16]]  # start and end logit
 class TensorRecord:
     """Tensors that move to a device together."""
 
-    def to(self, device: torch.device) -> TensorRecord:
-        """The same record on `device`."""
+    def to(self, device: torch.device) -> Self:
+        """The same record on `device`; what is no tensor stays as it is."""
         values = (getattr(self, field.name) for field in fields(self))
-        moved = (None if value is None else value.to(device, non_blocking=True) for value in values)
-        return type(self)(*moved)
+        return type(self)(*(v.to(device, non_blocking=True) if isinstance(v, Tensor) else v for v in values))
 
 
 @dataclass(frozen=True, slots=True)
 class PhraseBatch(TensorRecord):
-    """Paragraphs [paragraph, ...], questions [question, ...] and where the right phrases are."""
+    """Paragraphs [paragraph, ...], questions [question, ...] and where the right phrases are.
+
+    The first `asked` questions have an answer in their paragraph; those after them have none.
+    """
 
     paragraph_ids: Tensor  # [paragraph, piece]
     paragraph_mask: Tensor
@@ -42,9 +45,10 @@ class PhraseBatch(TensorRecord):
     question_ids: Tensor  # [question, piece]
     question_mask: Tensor
     own: Tensor  # [question] the paragraph that a question is asked of
+    asked: int
     gold: Tensor  # [right phrase, 3] question, word, length - 1
     same_answer: Tensor  # [phrase, 4] question, other paragraph, word, length - 1
-    teacher_start: Tensor | None  # [question, word]; minus infinity beyond the paragraph
+    teacher_start: Tensor | None  # [asked, word]; minus infinity beyond the paragraph
     teacher_end: Tensor | None
 
 
@@ -75,8 +79,10 @@ def epoch_order(groups: Sequence[int], size: int, group: int, seed: int, epoch: 
     return [shuffled[at : at + size] for at in range(0, len(shuffled), size)]
 
 
-def similar_lengths(order: Sequence[list[int]], lengths: Sequence[int], seed: int, epoch: int) -> list[list[int]]:
-    """The same items in batches of the same size, each of similar lengths: sorted within runs of 64 batches."""
+def similar_lengths(
+    order: Sequence[list[int]], lengths: Sequence[int], seed: int, epoch: int
+) -> list[list[int]]:
+    """The same items in batches of the same size, of similar lengths each: sorted in runs of 64 batches."""
     random = np.random.default_rng([seed, epoch, 1])
     batches: list[list[int]] = []
     for at in range(0, len(order), 64):
@@ -91,12 +97,15 @@ def phrase_batch(
     examples: Sequence[Example],
     tokenizer: Tokenizer,
     teacher: dict[str, Teacher] | None = None,
+    strangers: Sequence[Example] = (),
     intruders: Sequence[tuple[int, ExampleQuestion]] = (),
 ) -> PhraseBatch:
     """Collate paragraphs with all their answerable questions.
 
-    `intruders` are (paragraph in the batch, question of another paragraph): no answer is the right answer.
+    `strangers` are further paragraphs whose own questions are not asked. `intruders` are (paragraph in the
+    batch, strangers counted on from the examples; question of another one): the right answer is none.
     """
+    paragraphs = [*examples, *strangers]
     asked = [
         (number, question)
         for number, example in enumerate(examples)
@@ -108,15 +117,15 @@ def phrase_batch(
     elsewhere = [
         (row, other, *phrase)
         for row, (number, question) in enumerate(asked)
-        for other, example in enumerate(examples)
+        for other, example in enumerate(paragraphs)
         if other != number
-        for phrase in _same_answer(question, example)
+        for phrase in same_answer(question, example)
     ]
     paragraph_ids, paragraph_mask = pad_ids(
-        [_framed(e.tokens.ids, tokenizer) for e in examples], tokenizer.pad_id
+        [_framed(e.tokens.ids, tokenizer) for e in paragraphs], tokenizer.pad_id
     )
     question_ids, question_mask = pad_ids([_framed(q.ids, tokenizer) for _, q in rows], tokenizer.pad_id)
-    first, last = pad_words([e.tokens for e in examples], [1] * len(examples))
+    first, last = pad_words([e.tokens for e in paragraphs], [1] * len(paragraphs))
     teacher_start = teacher_end = None
     if teacher is not None:
         teacher_start, teacher_end = (
@@ -130,7 +139,8 @@ def phrase_batch(
         question_ids,
         question_mask,
         torch.tensor([number for number, _ in rows]),
-        torch.tensor(gold).reshape(-1, 3),
+        len(asked),
+        torch.tensor(gold, dtype=torch.long).reshape(-1, 3),
         torch.tensor(elsewhere, dtype=torch.long).reshape(-1, 4),
         teacher_start,
         teacher_end,
@@ -140,7 +150,7 @@ def phrase_batch(
 def reader_batch(
     pairs: Sequence[tuple[Example, ExampleQuestion]], tokenizer: Tokenizer, has_types: bool
 ) -> ReaderBatch:
-    """Collate ``[CLS] question [SEP] paragraph [SEP]`` pairs; encoders without types (MPNet) get two separators."""
+    """Collate ``[CLS] question [SEP] paragraph [SEP]``; encoders without types (MPNet) get two separators."""
     ids, types, offsets = [], [], []
     between = [tokenizer.sep_id] * (1 if has_types else 2)
     for example, question in pairs:
@@ -187,14 +197,15 @@ def gold_band(gold: Tensor, shape: tuple[int, ...]) -> Tensor:
     return marks
 
 
-def _framed(ids: NDArray[np.int32], tokenizer: Tokenizer) -> NDArray[np.int32]:
-    return np.concatenate([[tokenizer.cls_id], ids, [tokenizer.sep_id]]).astype(np.int32)
-
-
-def _same_answer(question: ExampleQuestion, example: Example) -> Iterator[tuple[int, int]]:
+def same_answer(question: ExampleQuestion, example: Example) -> Iterator[tuple[int, int]]:
+    """(first word, length - 1) of the phrases of another paragraph that read as an answer of the question."""
     for answer in question.answers:
         if answer in example.text:
             yield from occurrences(answer, example.text, example.tokens)
+
+
+def _framed(ids: NDArray[np.int32], tokenizer: Tokenizer) -> NDArray[np.int32]:
+    return np.concatenate([[tokenizer.cls_id], ids, [tokenizer.sep_id]]).astype(np.int32)
 
 
 def _pad_logits(rows: Sequence[NDArray[np.float16]], words: int) -> Tensor:

@@ -1,7 +1,7 @@
 """SQuAD articles -> numbered examples: word pieces, gold phrases, and which articles are held out.
 
-Pure once the articles are read. Tunes nothing on the official dev set: validation articles are taken out of the
-training articles by a hash of their title.
+Pure once the articles are read. Tunes nothing on the official dev set: validation articles are taken out of
+the training articles by a hash of their title.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ class Limits:
 
     paragraph_pieces: int = 384
     question_pieces: int = 48
+
+    def __post_init__(self) -> None:
+        if self.paragraph_pieces < 1 or self.question_pieces < 1:
+            raise ValueError("paragraph_pieces and question_pieces are positive")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ def is_held_out(title: str, share: float) -> bool:
 
 
 def make_examples(articles: Iterable[SquadArticle], tokenizer: Tokenizer, limits: Limits) -> list[Example]:
-    """Tokenize every paragraph and question once. A question without a reachable answer keeps an empty gold."""
+    """Tokenize all paragraphs and questions once. A question without a reachable answer has an empty gold."""
     numbered = [(number, p) for number, article in enumerate(articles) for p in article.paragraphs]
     paragraphs = tokenizer.tokenize_batch([p.context for _, p in numbered])
     pieces = iter(tokenizer.ids_batch([q.text for _, p in numbered for q in p.questions]))
@@ -78,7 +82,11 @@ def crop(tokens: Tokens, pieces: int) -> Tokens:
         return tokens
     words = int(np.searchsorted(tokens.word_ends, tokens.ends[pieces - 1], side="right"))
     return Tokens(
-        *(getattr(tokens, name)[:pieces] for name in ("ids", "starts", "ends", "word_initial", "word_final")),
+        tokens.ids[:pieces],
+        tokens.starts[:pieces],
+        tokens.ends[:pieces],
+        tokens.word_initial[:pieces],
+        tokens.word_final[:pieces],
         tokens.word_starts[:words],
         tokens.word_ends[:words],
         np.where(tokens.first_piece[:words] < pieces, tokens.first_piece[:words], -1),
@@ -89,8 +97,8 @@ def crop(tokens: Tokens, pieces: int) -> Tokens:
 def occurrences(answer: str, text: str, tokens: Tokens) -> Iterator[tuple[int, int]]:
     """(first word, length - 1) of each place where the text reads `answer`, cut at word borders.
 
-    Where no occurrence lies on word borders (an answer such as "2" out of "42"), the words that cover the first
-    one stand in for it.
+    Where no occurrence lies on word borders (an answer such as "2" out of "42"), the words that cover the
+    first one stand in for it.
     """
     found, covering = False, None
     start = text.find(answer) if answer else -1

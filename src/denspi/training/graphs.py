@@ -6,6 +6,9 @@ that. Validation, the CPU and everything but the backbone are not affected.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
@@ -22,31 +25,28 @@ class GraphReplay:
 
     def __init__(self, backbone: Backbone) -> None:
         self.backbone = backbone
-        self.graphs: dict[tuple[int, int, int], nn.Module] = {}
+        self.graphs: dict[tuple[int, int, int], Callable[..., Tensor]] = {}
 
     def __call__(self, ids: Tensor, mask: Tensor, types: Tensor, slot: int) -> Tensor:
+        """The backbone's hidden states, from the graph of the padded shape."""
         rows, pieces = ids.shape
-        more_rows, more_pieces = (
-            -rows % 4 if rows < 32 else -rows % 16,
-            -pieces % (32 if pieces <= 64 else 64),
-        )
-        more_pieces = min(more_pieces, self.backbone.max_pieces - pieces)
+        more_rows = -rows % (4 if rows < 32 else 16)
+        more_pieces = min(-pieces % (32 if pieces <= 64 else 64), self.backbone.max_pieces - pieces)
         room = (0, more_pieces, 0, more_rows)
         ids, mask, types = pad(ids, room), pad(mask, room), pad(types, room)
         mask[rows:, 0] = 1  # a row that attends to nothing would be not-a-number
         key = (*ids.shape, slot)
         if key not in self.graphs:
             self.graphs[key] = self._record(ids, mask, types)
-        hidden: Tensor = self.graphs[key](ids, mask, types)
-        return hidden[:rows, :pieces]
+        return self.graphs[key](ids, mask, types)[:rows, :pieces]
 
-    def _record(self, *example: Tensor) -> nn.Module:
+    def _record(self, *example: Tensor) -> Callable[..., Tensor]:
         shape = _Shape(self.backbone)
         with torch.autocast("cuda", torch.bfloat16, cache_enabled=False):
-            recorded: nn.Module = torch.cuda.make_graphed_callables(
+            recorded = torch.cuda.make_graphed_callables(
                 shape, tuple(tensor.clone() for tensor in example), allow_unused_input=True
             )
-        return recorded
+        return cast("Callable[..., Tensor]", recorded)
 
 
 class _Shape(nn.Module):

@@ -1,8 +1,8 @@
 """The losses, pure: logits in, one number per question out. Bands are laid out as in `denspi.dense.phrases`.
 
-Deviations from the paper's section 5.1, each on purpose: impossible phrases are masked; every occurrence of the
-answer counts as right (log of the summed probability); the auxiliary losses are proper softmaxes over the same
-means, where the paper's numerator leaves the mean out.
+Deviations from the paper's section 5.1, each on purpose: impossible phrases are masked; every occurrence of
+the answer counts as right (log of the summed probability); the auxiliary losses are proper softmaxes over the
+same means, where the paper's numerator leaves the mean out.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def in_batch_loss(phrases: Tensor, starts: Tensor, gold: Tensor, same_answer: Te
     """The right phrase, and the right start by its vector alone, among those of all paragraphs of the batch.
 
     `phrases` ``[question, paragraph, word, length]``, `starts` ``[question, paragraph, word]``; `gold` marks
-    phrases of each question's `own` paragraph; `same_answer` marks phrases elsewhere that read the same as the
-    answer: they are neither right nor wrong, and left out.
+    phrases of each question's `own` paragraph; `same_answer` marks phrases elsewhere that read the same as
+    the answer: they are neither right nor wrong, and left out.
     """
     rows = torch.arange(len(phrases), device=phrases.device)
     right = torch.zeros_like(phrases, dtype=torch.bool)

@@ -4,8 +4,8 @@
     OUTPUT/phrase     the phrase model trained within paragraphs (the paper's Table 1)
     OUTPUT/negatives  the same, trained on against other paragraphs (the paper's Table 2)
 
-Every stage folder gets model.json, model.safetensors, tokenizer.json, log.jsonl and scores.json; a stage whose
-scores.json is there is done and not run again.
+Every stage folder gets model.json, model.safetensors, tokenizer.json, log.jsonl and scores.json; a stage
+whose scores.json is there is done and not run again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
+from torch import nn
 
 from denspi.corpus.squad import read_squad
 from denspi.dense.backbone import Backbone, load_backbone
@@ -33,8 +34,9 @@ from denspi.training.batches import Teacher
 from denspi.training.examples import Example, is_held_out, make_examples
 from denspi.training.graphs import GraphReplay
 from denspi.training.loop import evaluated, fit
-from denspi.training.settings import PhraseStage, ReaderStage, RunSettings
-from denspi.training.tasks import PhraseTask, ReaderTask, read_pairs
+from denspi.training.phrase_task import PhraseTask
+from denspi.training.reader_task import ReaderTask, read_pairs
+from denspi.training.settings import PhraseStage, ReaderStage, RunSettings, what_counts
 
 
 class Run:
@@ -72,52 +74,65 @@ class Run:
                 self._phrase(name, stage, before)
 
     def _reader(self, stage: ReaderStage) -> None:
-        folder = self.output / "reader"
-        if (folder / "scores.json").exists():
+        if self._is_done("reader"):
             return
+        torch.manual_seed(self.settings.seed)
         model = ReaderModel(self._backbone())
         task = ReaderTask(
             model, self.tokenizer, self.examples, self.held_out, stage.batch, self.settings.seed
         )
-        self._train("reader", task, stage, folder)
+        self._train("reader", task, stage)
 
     def _phrase(self, name: str, stage: PhraseStage, before: str | None) -> None:
-        folder = self.output / name
-        if (folder / "scores.json").exists():
+        if self._is_done(name):
             return
-        settings = self.settings.model
-        if before:
-            model = load_phrase_model(self.output / before)
-        else:
-            second = self._backbone() if settings.independent_encoders else None
-            torch.manual_seed(self.settings.seed)
-            model = PhraseModel(self._backbone(), settings, second)
         if stage.loss.distillation and self.settings.teacher is None:
             raise SettingsError(
                 f"{name}.loss.distillation needs a teacher; set teacher to a trained reader's folder"
             )
+        if before:
+            model = load_phrase_model(self.output / before)
+            self._use_graphs(model)
+        else:
+            second = self._backbone() if self.settings.model.independent_encoders else None
+            torch.manual_seed(self.settings.seed)
+            model = PhraseModel(self._backbone(), self.settings.model, second)
         teacher = self._teacher() if stage.loss.distillation else None
         task = PhraseTask(
-            *(model, self.tokenizer, self.examples, self.held_out, stage.loss),
-            *(stage.batch, stage.article_group, self.settings.seed, teacher),
+            model.to(self.device),
+            self.tokenizer,
+            self.examples,
+            self.held_out,
+            stage,
+            self.settings.seed,
+            teacher,
         )
-        self._train(name, task, stage, folder)
+        self._train(name, task, stage)
 
-    def _train(self, name: str, task: Any, stage: PhraseStage | ReaderStage, folder: Path) -> None:
+    def _is_done(self, name: str) -> bool:
+        done = (self.output / name / "scores.json").exists()
+        if done:
+            self._say(f"{name}: done before; remove {self.output / name} to train it again")
+        return done
+
+    def _train(self, name: str, task: PhraseTask | ReaderTask, stage: PhraseStage | ReaderStage) -> None:
+        folder = self.output / name
         folder.mkdir(parents=True, exist_ok=True)
         began = time.monotonic()
         self._say(f"{name}: {len(task.order(0))} batches an epoch, {stage.loop.epochs} epochs")
-        scores = fit(task, stage.loop, self.settings.seed, folder, self.device)
+        made_with = what_counts(self.settings, name, stage)
+        scores = fit(task, stage.loop, self.settings.seed, folder, self.device, made_with)
         record: dict[str, Any] = {"held_out": scores}
         if self.report:
             task.held_out = self.report
             record["report"] = evaluated(task.model, task.validate)
         record["seconds"] = round(time.monotonic() - began, 1)
         record["settings"] = json.loads(json.dumps(dataclasses.asdict(self.settings), default=str))
-        if not dist.is_initialized() or dist.get_rank() == 0:
+        if _is_first():
             save_model(task.model, self.tokenizer_path, folder)
             (folder / "scores.json").write_text(json.dumps(record, indent=1) + "\n")
             (folder / "checkpoint.pt").unlink(missing_ok=True)
+        _wait()
         self._say(f"{name}: done, {json.dumps({k: v for k, v in record.items() if k != 'settings'})}")
 
     def _teacher(self) -> dict[str, Teacher]:
@@ -126,15 +141,9 @@ class Run:
         assert folder is not None
         path = folder / f"teacher-{self.settings.held_out_share}.npz"
         asked = [(e, q) for e in self.examples for q in e.questions if q.gold]
-        if not path.exists():
-            pairs = [(e, q) for e in self._teacher_examples(folder) for q in e.questions if q.gold]
-            self._say(f"teacher: reading {len(pairs)} pairs")
-            model = load_reader_model(folder).to(self.device)
-            sides = list(read_pairs(model, Tokenizer(folder / "tokenizer.json"), pairs))
-            half_written = path.with_name("half-written.npz")
-            flat = [np.concatenate([s[side] for s in sides]).astype(np.float16) for side in (0, 1)]
-            np.savez(half_written, start=flat[0], end=flat[1])
-            os.replace(half_written, path)
+        if _is_first() and not path.exists():
+            self._ask_teacher(folder, path)
+        _wait()
         with np.load(path, allow_pickle=False) as arrays:
             start, end = arrays["start"], arrays["end"]
         borders = np.cumsum([0, *(len(e.tokens.word_starts) for e, _ in asked)])
@@ -144,6 +153,16 @@ class Run:
             q.question_id: (start[a:b], end[a:b])
             for (_, q), a, b in zip(asked, borders, borders[1:], strict=False)
         }
+
+    def _ask_teacher(self, folder: Path, path: Path) -> None:
+        model = load_reader_model(folder).to(self.device)
+        pairs = [(e, q) for e in self._teacher_examples(folder) for q in e.questions if q.gold]
+        self._say(f"teacher: reading {len(pairs)} pairs")
+        sides = list(read_pairs(model, Tokenizer(folder / "tokenizer.json"), pairs))
+        half_written = path.with_name("half-written.npz")
+        flat = [np.concatenate([s[side] for s in sides]).astype(np.float16) for side in (0, 1)]
+        np.savez(half_written, start=flat[0], end=flat[1])
+        os.replace(half_written, path)
 
     def _teacher_examples(self, folder: Path) -> Sequence[Example]:
         """The same paragraphs in the teacher's pieces; words are the same whatever the pieces."""
@@ -166,13 +185,28 @@ class Run:
         needed = self.settings.limits.paragraph_pieces + self.settings.limits.question_pieces + 4
         if needed > backbone.max_pieces:
             raise SettingsError(f"limits: {needed} pieces do not fit the encoder's {backbone.max_pieces}")
-        if self.settings.graphs and self.device.type == "cuda":
-            backbone.replay = GraphReplay(backbone)
+        self._use_graphs(backbone)
         return backbone
 
+    def _use_graphs(self, model: nn.Module) -> None:
+        if self.settings.graphs and self.device.type == "cuda":
+            for module in model.modules():
+                if isinstance(module, Backbone):
+                    module.replay = GraphReplay(module)
+
     def _say(self, line: str) -> None:
-        if not dist.is_initialized() or dist.get_rank() == 0:
+        if _is_first():
             print(line, file=sys.stderr, flush=True)
+
+
+def _is_first() -> bool:
+    return not dist.is_initialized() or dist.get_rank() == 0
+
+
+def _wait() -> None:
+    """Until every process is here: what one of them wrote, the others may read after this."""
+    if dist.is_initialized():
+        dist.barrier()
 
 
 def _device() -> torch.device:
@@ -183,9 +217,8 @@ def _device() -> torch.device:
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
         torch.backends.cuda.matmul.allow_tf32 = True
-        torch.backends.cuda.enable_cudnn_sdp(
-            False
-        )  # it plans anew for every shape, and ours vary with each batch
+        # It plans anew for every shape, and ours vary with each batch.
+        torch.backends.cuda.enable_cudnn_sdp(False)
         return torch.device("cuda", torch.cuda.current_device())
     return torch.device("cpu")
 

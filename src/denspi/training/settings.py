@@ -2,31 +2,64 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
 from denspi.dense.model import PhraseSettings
 from denspi.training.examples import Limits
 from denspi.training.loop import LoopSettings
-from denspi.training.tasks import PhraseLoss
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderStage:
-    """Train a cross-encoder reader."""
+    """Train a cross-encoder reader; `batch` counts pairs of question and paragraph."""
 
-    loop: LoopSettings = LoopSettings()
+    loop: LoopSettings = field(default_factory=LoopSettings)
     batch: int = 48
+
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise ValueError("batch is positive")
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseLoss:
+    """What the phrase model is trained on. Weights of zero leave a part out.
+
+    `no_answer` puts the trainable bias into every softmax (it is of use with negatives only).
+    """
+
+    reading: float = 1.0
+    in_batch: float = 0.0
+    distillation: float = 0.0
+    temperature: float = 1.0
+    no_answer: bool = False
+
+    def __post_init__(self) -> None:
+        if min(self.reading, self.in_batch, self.distillation) < 0 or self.temperature <= 0:
+            raise ValueError("weights are not negative, temperature is positive")
 
 
 @dataclass(frozen=True, slots=True)
 class PhraseStage:
-    """Train a phrase model; `batch` counts paragraphs, `article_group` how many of them share an article."""
+    """Train a phrase model; `batch` counts paragraphs, `article_group` how many of them share an article.
 
-    loop: LoopSettings = LoopSettings()
-    loss: PhraseLoss = PhraseLoss()
+    `negatives` says where questions that a paragraph does not answer come from: see `training.negatives`.
+    """
+
+    loop: LoopSettings = field(default_factory=LoopSettings)
+    loss: PhraseLoss = field(default_factory=PhraseLoss)
     batch: int = 12
     article_group: int = 1
+    negatives: Literal["none", "paper", "similar_question"] = "none"
+
+    def __post_init__(self) -> None:
+        if self.batch < 1 or self.article_group < 1:
+            raise ValueError("batch and article_group are positive")
+        if self.negatives != "none" and not self.loss.no_answer:
+            raise ValueError(f'negatives = "{self.negatives}" needs loss.no_answer = true')
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +73,35 @@ class RunSettings:
     report: Path | None = None  # scored once at the end; nothing is ever chosen on it
     teacher: Path | None = None
     graphs: bool = True  # on a GPU: record the encoder's kernels once and replay them
-    model: PhraseSettings = PhraseSettings()
-    limits: Limits = Limits()
+    model: PhraseSettings = field(default_factory=PhraseSettings)
+    limits: Limits = field(default_factory=Limits)
     reader: ReaderStage | None = None
     phrase: PhraseStage | None = None
-    negatives: PhraseStage | None = field(default=None)
+    negatives: PhraseStage | None = None
+
+    def __post_init__(self) -> None:
+        if self.seed < 0 or not 0 < self.held_out_share < 1:
+            raise ValueError("seed is not negative, held_out_share lies between 0 and 1")
+        if self.phrase and self.phrase.negatives != "none":
+            raise ValueError("phrase.negatives has no trained model to find them with; use [negatives]")
+        if self.negatives and self.negatives.negatives != "none" and not self.phrase:
+            raise ValueError("negatives.negatives are found with the model of [phrase], which is missing")
+
+
+def what_counts(settings: RunSettings, name: str, stage: ReaderStage | PhraseStage) -> dict[str, str]:
+    """What the weights of a stage depend on, as dotted keys: a checkpoint made with others is not resumed."""
+    table = asdict(settings)
+    for key in ("reader", "phrase", "negatives", "report", "graphs"):
+        del table[key]
+    table[name] = asdict(stage)
+    for key in ("validate_every_epochs", "checkpoint_every_seconds", "workers"):
+        del table[name]["loop"][key]
+    return dict(_flat(table))
+
+
+def _flat(table: dict[str, Any], where: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{where}{key}.")
+        else:
+            yield where + key, str(value)

@@ -1,0 +1,94 @@
+"""What a run tells: a line on the terminal now and then, a JSON line for each mean and each validation.
+
+A resumed run goes on in the same log.jsonl: records beyond the step that it starts from are taken out first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class Progress:
+    """Means of what each step hands in, written every `EVERY` steps; a `checkpoint.Part`."""
+
+    EVERY = 50
+
+    def __init__(self, folder: Path, total: int, is_quiet: bool) -> None:
+        self.path, self.total, self.is_quiet = folder / "log.jsonl", total, is_quiet
+        self.sums: dict[str, Tensor] = {}
+        self.count = 0
+
+    def begin(self, done: int) -> None:
+        """Start the clock after `done` steps, and the log with what they left."""
+        self.seconds_before = 0.0 if self.is_quiet else _trim(self.path, done)
+        self.began, self.done_before = time.monotonic(), done
+
+    def step(self, step: int, values: dict[str, Tensor]) -> None:
+        """Take in the values of one step."""
+        for name, value in values.items():
+            self.sums[name] = self.sums.get(name, torch.zeros((), device=value.device)) + value.detach()
+        self.count += 1
+        if step % self.EVERY and step != self.total:
+            return
+        means = {name: round(float(value) / self.count, 5) for name, value in self.sums.items()}
+        self.sums, self.count = {}, 0
+        self._write({"step": step, **means})
+        rate = (step - self.done_before) / (time.monotonic() - self.began)
+        shown = "  ".join(f"{name} {value:.3f}" for name, value in means.items())
+        left = (self.total - step) / rate
+        line = f"step {step}/{self.total}  {rate:.1f} steps/s  {left:.0f} s left  {shown}"
+        self._say(line, is_passing=step != self.total)
+
+    def scores(self, epoch: int, step: int, scores: dict[str, float]) -> None:
+        """A validation after `epoch` epochs."""
+        self._write({"step": step, "epoch": epoch, **scores})
+        shown = "  ".join(f"{name} {value:.4g}" for name, value in scores.items())
+        self._say(f"epoch {epoch}: {shown}", is_passing=False)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The sums since the last record."""
+        return {"sums": self.sums, "count": self.count}
+
+    def load_state_dict(self, state: dict[str, Any], /) -> None:
+        """Go on with those sums."""
+        self.sums, self.count = state["sums"], state["count"]
+
+    def _write(self, record: dict[str, Any]) -> None:
+        if not self.is_quiet:
+            seconds = self.seconds_before + time.monotonic() - self.began
+            with self.path.open("a") as file:
+                file.write(json.dumps({"seconds": round(seconds, 1), **record}) + "\n")
+
+    def _say(self, line: str, is_passing: bool) -> None:
+        if self.is_quiet:
+            return
+        if sys.stderr.isatty():
+            print(f"\r\033[K{line}", end="" if is_passing else "\n", file=sys.stderr, flush=True)
+        elif not is_passing:
+            print(line, file=sys.stderr, flush=True)
+
+
+def _trim(path: Path, done: int) -> float:
+    """Keep the records of the first `done` steps; the seconds that the last of them tells."""
+    if not path.exists():
+        return 0.0
+    kept = []
+    for line in path.read_text().splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:  # a line that was being written when the process was killed
+            continue
+        if record["step"] <= done:
+            kept.append(record)
+    half_written = path.with_suffix(".tmp")
+    half_written.write_text("".join(json.dumps(record) + "\n" for record in kept))
+    os.replace(half_written, path)
+    return float(kept[-1]["seconds"]) if kept else 0.0

@@ -1,0 +1,356 @@
+"""Whole runs on the CPU: they learn, stop and go on, and say what is wrong."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from denspi.dense.model_folder import load_phrase_model, load_reader_model
+from denspi.errors import DenspiError, ModelError
+from denspi.settings import from_table
+from denspi.training import __main__ as command
+from denspi.training.loop import fit
+from denspi.training.phrase_task import PhraseTask
+from denspi.training.progress import Progress
+from denspi.training.reader_task import ReaderTask
+from denspi.training.run import Run
+from denspi.training.settings import RunSettings
+
+LOOP = {"epochs": 2, "learning_rate": 3e-3, "average": 0.9}
+
+
+def settings(tiny: Path, **stages: Any) -> dict[str, Any]:
+    return {
+        "data": str(tiny / "facts.json"),
+        "encoder": str(tiny / "encoder"),
+        "held_out_share": 0.2,
+        "limits": {"paragraph_pieces": 64, "question_pieces": 16},
+        "model": {"coherency_dim": 4},
+        **stages,
+    }
+
+
+def train(table: dict[str, Any], output: Path) -> None:
+    Run(from_table(RunSettings, table), output).run()
+
+
+def log_of(folder: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def save_toml(path: Path, table: dict[str, Any]) -> Path:
+    def value(v: Any) -> str:
+        if isinstance(v, dict):
+            return "{" + ", ".join(f"{k} = {value(x)}" for k, x in v.items()) + "}"
+        return json.dumps(v)  # strings, numbers and booleans read the same in TOML
+
+    path.write_text("".join(f"{key} = {value(v)}\n" for key, v in table.items()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reader, a phrase model distilled from it, and that one trained on with negatives."""
+    output = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Progress, "EVERY", 9)
+        train(settings(tiny, reader={"batch": 12, "loop": {**LOOP, "epochs": 3}}), output)
+        loss = {"distillation": 1.0, "in_batch": 0.5}
+        table = settings(
+            tiny,
+            teacher=str(output / "reader"),
+            report=str(tiny / "facts.json"),
+            phrase={"batch": 4, "article_group": 2, "loop": LOOP, "loss": loss},
+            negatives={
+                "batch": 4,
+                "loop": {**LOOP, "epochs": 1},
+                "loss": {**loss, "no_answer": True},
+                "negatives": "paper",
+            },
+        )
+        train(table, output)
+    return output
+
+
+@pytest.mark.parametrize("stage", ["reader", "phrase"])
+def test_a_stage_learns_and_leaves_its_folder(trained: Path, stage: str) -> None:
+    folder = trained / stage
+    scores = json.loads((folder / "scores.json").read_text())
+    assert scores["held_out"]["em"] > 60  # a guess is right in one of nine
+    log = log_of(folder)
+    losses = [record["loss"] for record in log if "loss" in record]
+    assert losses[-1] < losses[0] / 2
+    assert [record["epoch"] for record in log if "em" in record] == list(range(1, 3 + (stage == "reader")))
+    assert {path.name for path in folder.iterdir() if not path.name.startswith("teacher-")} == {
+        *("model.json", "model.safetensors", "tokenizer.json", "log.jsonl", "scores.json")
+    }
+    if stage == "phrase":
+        assert scores["report"]["em"] > 60
+        assert scores["settings"]["phrase"]["batch"] == 4
+        assert {"reading", "in_batch", "distillation"} <= log[0].keys()
+        load_phrase_model(folder)
+    else:
+        load_reader_model(folder)
+
+
+def test_negatives_go_on_from_the_phrase_model(trained: Path) -> None:
+    before, after = (load_phrase_model(trained / name) for name in ("phrase", "negatives"))
+    assert before.no_answer_bias == 0
+    assert after.no_answer_bias != 0
+    assert json.loads((trained / "negatives" / "scores.json").read_text())["held_out"]["em"] > 60
+
+
+def test_a_finished_stage_is_not_run_again(
+    tiny: Path, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("denspi.training.run.fit", None)
+    before = (trained / "reader" / "model.safetensors").stat().st_mtime_ns
+    train(settings(tiny, reader={"batch": 5}), trained)
+    assert (trained / "reader" / "model.safetensors").stat().st_mtime_ns == before
+    assert "reader: done before" in capsys.readouterr().err
+
+
+def interrupt(patch: pytest.MonkeyPatch, task: type, after: int) -> None:
+    """Ctrl-C in the loss of step `after` + 1."""
+    loss, calls = task.loss, 0
+
+    def interrupted(self: Any, batch: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > after:
+            raise KeyboardInterrupt
+        return loss(self, batch)
+
+    patch.setattr(task, "loss", interrupted)
+
+
+def train_interrupted(table: dict[str, Any], output: Path, after: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        interrupt(patch, PhraseTask, after)
+        with pytest.raises(KeyboardInterrupt):
+            train(table, output)
+
+
+@pytest.mark.parametrize("stops", [(4,), (27,), (10, 5, 30)])
+def test_a_resumed_run_ends_with_the_same_weights(tiny: Path, tmp_path: Path, stops: tuple[int, ...]) -> None:
+    """Within an epoch and on its border (27 steps), once and more often; dropout and averages included."""
+    phrase = {"batch": 4, "loss": {"in_batch": 0.5}, "loop": {**LOOP, "checkpoint_every_seconds": 0}}
+    table = settings(tiny, phrase=phrase)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Progress, "EVERY", 6)
+        train(table, tmp_path / "whole")
+        for stop in stops:
+            train_interrupted(table, tmp_path / "parts", stop)
+            with (tmp_path / "parts" / "phrase" / "log.jsonl").open("a") as log:
+                log.write(
+                    '{"seconds": 9, "step": 54, "loss": 1}\n{"half'
+                )  # steps the checkpoint has not seen
+        train(table, tmp_path / "parts")
+    whole, parts = (load_file(tmp_path / run / "phrase" / "model.safetensors") for run in ("whole", "parts"))
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    logs = [log_of(tmp_path / run / "phrase") for run in ("whole", "parts")]
+    for record in (*logs[0], *logs[1]):
+        del record["seconds"]
+    assert logs[0] == logs[1]
+
+
+def test_the_average_is_what_is_kept(tiny: Path, tmp_path: Path) -> None:
+    def weights(average: float) -> dict[str, torch.Tensor]:
+        loop = {"epochs": 1, "learning_rate": 3e-3, "average": average}
+        output = tmp_path / str(average)
+        train(settings(tiny, phrase={"batch": 36, "loop": loop}), output)
+        return load_file(output / "phrase" / "model.safetensors")
+
+    plain, averaged = weights(0.0), weights(0.5)
+    encoder = load_file(tiny / "encoder" / "model.safetensors")
+    name = "encoder.layer.0.output.dense.weight"
+    moved, moved_less = (w[f"backbone.encoder.{name}"] - encoder[name] for w in (plain, averaged))
+    assert 0 < moved_less.norm() < moved.norm()  # the average lags behind
+
+
+def test_another_run_is_not_resumed(tiny: Path, tmp_path: Path) -> None:
+    loop = {**LOOP, "checkpoint_every_seconds": 0}
+    train_interrupted(settings(tiny, phrase={"batch": 4, "loop": loop}), tmp_path, 3)
+    with pytest.raises(ModelError, match=r"made with phrase\.loss\.in_batch = '0\.0', now '0\.5'; remove it"):
+        train(settings(tiny, phrase={"batch": 4, "loop": loop, "loss": {"in_batch": 0.5}}), tmp_path)
+    with pytest.raises(ModelError, match=r"made with seed = '1', now '2'"):
+        train(settings(tiny, seed=2, phrase={"batch": 4, "loop": loop}), tmp_path)
+    (tmp_path / "phrase" / "checkpoint.pt").write_bytes(b"PK broken")
+    with pytest.raises(ModelError, match="cannot be resumed"):
+        train(settings(tiny, phrase={"batch": 4, "loop": loop}), tmp_path)
+
+
+def run_command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["denspi.training", *map(str, arguments)])
+    return command.main()
+
+
+@dataclass(frozen=True)
+class Mistake:
+    change: Callable[[dict[str, Any], Path], object]
+    message: str
+
+
+def without_weights(table: dict[str, Any], folder: Path) -> None:
+    (folder / "empty").mkdir()
+    for name in ("config.json", "tokenizer.json"):
+        (folder / "empty" / name).write_bytes((Path(table["encoder"]) / name).read_bytes())
+    table["encoder"] = str(folder / "empty")
+
+
+def other_layout(table: dict[str, Any], folder: Path) -> None:
+    table["data"] = str(folder / "facts.json")
+    Path(table["data"]).write_text('{"articles": []}')
+
+
+MISTAKES = {
+    "unknown key": Mistake(lambda t, _: t.update(epochs=3), "unknown key 'epochs'"),
+    "unknown nested key": Mistake(
+        lambda t, _: t["phrase"]["loop"].update(epoch=3), "unknown key 'phrase.loop.epoch'; did you mean"
+    ),
+    "encoder without weights": Mistake(
+        without_weights, "not an encoder folder, model.safetensors is missing"
+    ),
+    "data of another layout": Mistake(other_layout, "not SQuAD's layout"),
+    "no data": Mistake(lambda t, f: t.update(data=str(f / "none.json")), "none.json"),
+    "no teacher": Mistake(lambda t, _: t["phrase"].update(loss={"distillation": 1}), "needs a teacher"),
+    "a teacher that is none": Mistake(
+        lambda t, f: (t["phrase"].update(loss={"distillation": 1}), t.update(teacher=str(f))),
+        "not a trained model folder, model.json is missing",
+    ),
+    "nothing held out": Mistake(lambda t, _: t.update(held_out_share=1e-9), "leaves no article on one side"),
+    "too long": Mistake(lambda t, _: t.update(limits={}), "436 pieces do not fit the encoder's 128"),
+    "a batch of none": Mistake(
+        lambda t, _: t["phrase"].update(batch=0), "phrase: batch and article_group are"
+    ),
+    "negatives without bias": Mistake(
+        lambda t, _: t.update(negatives={"negatives": "paper"}), "needs loss.no_answer = true"
+    ),
+    "negatives without a model": Mistake(
+        lambda t, _: t["phrase"].update(negatives="paper", loss={"no_answer": True}), "use [negatives]"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_one_line_and_exit_with_2(
+    tiny: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+) -> None:
+    table = settings(tiny, phrase={"batch": 4, "loop": dict(LOOP)})
+    MISTAKES[name].change(table, tmp_path)
+    config = save_toml(tmp_path / "run.toml", table)
+    assert run_command(monkeypatch, config, "--output", tmp_path / "out") == 2
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("denspi: ")]
+    assert len(said) == 1
+    assert MISTAKES[name].message in said[0]
+
+
+def test_ctrl_c_says_how_to_go_on(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = save_toml(tmp_path / "run.toml", settings(tiny, reader={"batch": 12, "loop": LOOP}))
+    with monkeypatch.context() as once:
+        interrupt(once, ReaderTask, 2)
+        assert run_command(once, config, "--output", tmp_path / "out") == 130
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "denspi: interrupted; run the same command again to go on"
+    changed = ("--set", "reader.loop.epochs=1")
+    assert run_command(monkeypatch, config, "--output", tmp_path / "out", *changed) == 0
+    scores = json.loads((tmp_path / "out" / "reader" / "scores.json").read_text())
+    assert scores["settings"]["reader"]["loop"]["epochs"] == 1
+
+
+class Pairs:
+    """One process that does what two should: the mean of the losses of two batches in each step."""
+
+    def __init__(self, task: PhraseTask) -> None:
+        self.task, self.model = task, task.model
+
+    def order(self, epoch: int) -> list[list[int]]:
+        batches = self.task.order(epoch)
+        self.size = len(batches[0])
+        return [[*a, *b] for a, b in zip(batches[::2], batches[1::2], strict=False)]
+
+    def collate(self, items: list[int], epoch: int) -> Any:
+        return Both(
+            self.task.collate(items[: self.size], epoch), self.task.collate(items[self.size :], epoch)
+        )
+
+    def loss(self, batch: Any) -> Any:
+        (left, _), (right, _) = self.task.loss(batch.left), self.task.loss(batch.right)
+        return (left + right) / 2, {}
+
+    def validate(self) -> dict[str, float]:
+        return self.task.validate()
+
+
+@dataclass
+class Both:
+    left: Any
+    right: Any
+
+    def to(self, device: torch.device) -> "Both":
+        return self
+
+
+@pytest.mark.slow
+def test_two_processes_do_what_one_does_with_the_mean_of_two_batches(tiny: Path, tmp_path: Path) -> None:
+    loop = {"epochs": 1, "learning_rate": 1e-3, "average": 0.9, "checkpoint_every_seconds": 0}
+    table = settings(tiny, phrase={"batch": 9, "loop": loop})
+    table["encoder"] = str(tiny / "still")  # without dropout, so that both ways can be compared
+    config = save_toml(tmp_path / "run.toml", table)
+    output = tmp_path / "two"
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"),
+            *(str(Path(__file__).with_name("two_ranks.py")), str(config), str(output)),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=120,
+        cwd=root,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root / "src")},
+    )
+    first, second = (torch.load(output / f"rank-{rank}.pt") for rank in (0, 1))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    saved = load_file(output / "phrase" / "model.safetensors")
+    assert all(torch.equal(first[name], saved[name]) for name in first)
+
+    start: dict[str, torch.Tensor] = {}
+
+    def fit_pairs(task: PhraseTask, *arguments: Any) -> dict[str, float]:
+        start.update({name: weight.clone() for name, weight in task.model.state_dict().items()})
+        return fit(Pairs(task), *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("denspi.training.run.fit", fit_pairs)
+        train(table, tmp_path / "one")
+    one = load_file(tmp_path / "one" / "phrase" / "model.safetensors")
+    assert not all(torch.equal(one[name], start[name]) for name in one)
+    for name in one:
+        moved = (one[name] - start[name]).norm()
+        assert (first[name] - one[name]).norm() <= 0.01 * moved + 1e-6, name
+    # Adam hides a constant factor; the norms that were logged do not.
+    norms = [log_of(folder / "phrase")[0]["gradient"] for folder in (output, tmp_path / "one")]
+    assert norms[0] == pytest.approx(norms[1], rel=0.01)
+
+
+def test_too_few_batches_for_the_processes_is_said(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PhraseTask, "order", lambda self, epoch: [])
+    with pytest.raises(DenspiError, match="an epoch has 0 batches, too few for 1 processes"):
+        train(settings(tiny, phrase={"batch": 4}), tmp_path)
