@@ -108,6 +108,28 @@ def test_negatives_go_on_from_the_phrase_model(trained: Path) -> None:
     assert json.loads((trained / "negatives" / "scores.json").read_text())["held_out"]["em"] > 60
 
 
+def test_pretraining_on_plain_text_and_starting_from_a_reader(
+    tiny: Path, trained: Path, tmp_path: Path
+) -> None:
+    text = (
+        "Ada Lovelace lives in Oslo and works as a baker. Hugo Grotius was a judge in Lima for 14 years. " * 3
+    )
+    (tmp_path / "text.txt").write_text(f"{text}\n\n{text}")
+    still = {"epochs": 1, "learning_rate": 1e-12}
+    stages = {
+        "pretrain": {"text": [str(tmp_path / "text.txt")], "questions": 2, "loop": still},
+        "phrase": {"loop": {**LOOP, "epochs": 1}},
+    }
+    train(settings(tiny, start=str(trained / "reader"), **stages), tmp_path / "run")
+    before, after = (
+        load_file(tmp_path / "run" / name / "model.safetensors") for name in ("pretrain", "phrase")
+    )
+    reader = load_file(trained / "reader" / "model.safetensors")
+    name = "backbone.encoder.embeddings.word_embeddings.weight"
+    assert torch.allclose(before[name], reader[name], atol=1e-6)
+    assert not torch.allclose(after[name], reader[name], atol=1e-6)
+
+
 def test_a_finished_stage_is_not_run_again(
     tiny: Path, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,6 +1,7 @@
 """A training run: stages in order, each resumable, each leaving a folder behind.
 
     OUTPUT/reader     a trained reader
+    OUTPUT/pretrain   a phrase model trained on questions made from plain text
     OUTPUT/phrase     the phrase model trained within paragraphs (the paper's Table 1)
     OUTPUT/negatives  the same, trained on against other paragraphs (the paper's Table 2)
 
@@ -31,12 +32,13 @@ from denspi.dense.model_folder import load_phrase_model, load_reader_model, save
 from denspi.errors import ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
 from denspi.training.batches import Teacher
+from denspi.training.cloze import cloze_examples
 from denspi.training.examples import Example, is_held_out, make_examples
 from denspi.training.graphs import GraphReplay
 from denspi.training.loop import evaluated, fit
 from denspi.training.phrase_task import PhraseTask
 from denspi.training.reader_task import ReaderTask, read_pairs
-from denspi.training.settings import PhraseStage, ReaderStage, RunSettings, what_counts
+from denspi.training.settings import PhraseStage, PretrainStage, ReaderStage, RunSettings, what_counts
 
 
 class Run:
@@ -66,12 +68,12 @@ class Run:
         """Run the stages that the settings name."""
         if self.settings.reader:
             self._reader(self.settings.reader)
-        for name, stage, before in (
-            ("phrase", self.settings.phrase, None),
-            ("negatives", self.settings.negatives, "phrase" if self.settings.phrase else None),
-        ):
+        before = None
+        for name in ("pretrain", "phrase", "negatives"):
+            stage: PhraseStage | None = getattr(self.settings, name)
             if stage:
                 self._phrase(name, stage, before)
+                before = name
 
     def _reader(self, stage: ReaderStage) -> None:
         if self._is_done("reader"):
@@ -98,16 +100,26 @@ class Run:
             torch.manual_seed(self.settings.seed)
             model = PhraseModel(self._backbone(), self.settings.model, second)
         teacher = self._teacher() if stage.loss.distillation else None
+        examples = self._made_up(stage) if isinstance(stage, PretrainStage) else self.examples
         task = PhraseTask(
             model.to(self.device),
             self.tokenizer,
-            self.examples,
+            examples,
             self.held_out,
             stage,
             self.settings.seed,
             teacher,
         )
         self._train(name, task, stage)
+
+    def _made_up(self, stage: PretrainStage) -> list[Example]:
+        settings = self.settings
+        examples = cloze_examples(
+            stage.text, self.tokenizer, settings.limits, stage.paragraphs, stage.questions, settings.seed
+        )
+        count = sum(len(example.questions) for example in examples)
+        self._say(f"pretrain: {count} questions made from {len(examples)} paragraphs")
+        return examples
 
     def _is_done(self, name: str) -> bool:
         done = (self.output / name / "scores.json").exists()
@@ -181,7 +193,8 @@ class Run:
         return theirs
 
     def _backbone(self) -> Backbone:
-        backbone = load_backbone(self.settings.encoder)
+        start = self.settings.start
+        backbone = load_reader_model(start).backbone if start else load_backbone(self.settings.encoder)
         needed = self.settings.limits.paragraph_pieces + self.settings.limits.question_pieces + 4
         if needed > backbone.max_pieces:
             raise SettingsError(f"limits: {needed} pieces do not fit the encoder's {backbone.max_pieces}")

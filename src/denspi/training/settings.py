@@ -63,8 +63,27 @@ class PhraseStage:
 
 
 @dataclass(frozen=True, slots=True)
+class PretrainStage(PhraseStage):
+    """Train a phrase model on questions made from `text`, files or folders that `read_corpus` reads."""
+
+    text: tuple[Path, ...] = ()
+    paragraphs: int = 60_000
+    questions: int = 4  # at most, for each paragraph
+
+    def __post_init__(self) -> None:
+        PhraseStage.__post_init__(self)
+        if not self.text or self.paragraphs < 1 or self.questions < 1:
+            raise ValueError("text names at least one path; paragraphs and questions are positive")
+        if self.loss.distillation:
+            raise ValueError("no teacher has read the questions of this stage; loss.distillation must be 0")
+
+
+@dataclass(frozen=True, slots=True)
 class RunSettings:
-    """A whole run. `encoder` is a folder or a hub id; `teacher` a trained reader's folder."""
+    """A whole run. `encoder` is a folder or a hub id; `teacher` a trained reader's folder.
+
+    `start`, a trained reader's folder too, hands its fine-tuned encoder to the first stage.
+    """
 
     data: Path
     encoder: str
@@ -72,18 +91,21 @@ class RunSettings:
     held_out_share: float = 0.05
     report: Path | None = None  # scored once at the end; nothing is ever chosen on it
     teacher: Path | None = None
+    start: Path | None = None
     graphs: bool = True  # on a GPU: record the encoder's kernels once and replay them
     model: PhraseSettings = field(default_factory=PhraseSettings)
     limits: Limits = field(default_factory=Limits)
     reader: ReaderStage | None = None
+    pretrain: PretrainStage | None = None
     phrase: PhraseStage | None = None
     negatives: PhraseStage | None = None
 
     def __post_init__(self) -> None:
         if self.seed < 0 or not 0 < self.held_out_share < 1:
             raise ValueError("seed is not negative, held_out_share lies between 0 and 1")
-        if self.phrase and self.phrase.negatives != "none":
-            raise ValueError("phrase.negatives has no trained model to find them with; use [negatives]")
+        for name, stage in (("pretrain", self.pretrain), ("phrase", self.phrase)):
+            if stage and stage.negatives != "none":
+                raise ValueError(f"{name}.negatives has no trained model to find them with; use [negatives]")
         if self.negatives and self.negatives.negatives != "none" and not self.phrase:
             raise ValueError("negatives.negatives are found with the model of [phrase], which is missing")
 
@@ -91,7 +113,7 @@ class RunSettings:
 def what_counts(settings: RunSettings, name: str, stage: ReaderStage | PhraseStage) -> dict[str, str]:
     """What the weights of a stage depend on, as dotted keys: a checkpoint made with others is not resumed."""
     table = asdict(settings)
-    for key in ("reader", "phrase", "negatives", "report", "graphs"):
+    for key in ("reader", "pretrain", "phrase", "negatives", "report", "graphs"):
         del table[key]
     table[name] = asdict(stage)
     for key in ("validate_every_epochs", "checkpoint_every_seconds", "workers"):
