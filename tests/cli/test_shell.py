@@ -14,7 +14,19 @@ import denspi
 from denspi import cli
 from denspi.errors import InputError
 
-HEAVY = ("numpy", "scipy", "numba", "tokenizers", "torch", "transformers", "pypdf", "selectolax", "rich")
+HEAVY = (
+    "numpy",
+    "scipy",
+    "numba",
+    "tokenizers",
+    "onnxruntime",
+    "onnx",
+    "torch",
+    "transformers",
+    "pypdf",
+    "selectolax",
+    "rich",
+)
 
 
 @pytest.fixture
@@ -128,7 +140,10 @@ def test_python_m_denspi_is_the_same_command() -> None:
     assert finished.stderr == "denspi: No such command 'zzz'. See 'denspi --help'.\n"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["demo", "--help"], ["corpus", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], ["demo", "--help"], ["corpus", "--help"], ["evaluate", "reading", "--help"]],
+)
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     program = f"import sys, denspi.cli; denspi.cli.run({arguments}); print(*sys.modules, file=sys.stderr)"
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

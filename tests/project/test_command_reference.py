@@ -19,11 +19,13 @@ def test_command_has_help_and_a_section(name: str, root: Path) -> None:
     command = ROOT_COMMAND.commands[name]  # type: ignore[attr-defined]
     assert command.help, f"denspi {name} has no help"
     section = _section((root / "docs" / "cli.md").read_text(encoding="utf-8"), name)
-    for parameter in command.params:
-        if parameter.param_type_name == "option":
-            assert parameter.help, f"denspi {name} {parameter.opts[0]}: no help"
-            option = max(parameter.opts, key=len)
-            assert f"`{option}" in section, f"docs/cli.md does not name {option}"
+    for each in (command, *getattr(command, "commands", {}).values()):
+        assert each.help, f"denspi {name} {each.name} has no help"
+        for parameter in each.params:
+            if parameter.param_type_name == "option":
+                assert parameter.help, f"denspi {name} {parameter.opts[0]}: no help"
+                option = max(parameter.opts, key=len)
+                assert f"`{option}" in section, f"docs/cli.md does not name {option}"
 
 
 def test_the_reference_names_no_other_command(root: Path) -> None:

@@ -17,6 +17,7 @@ import typer
 from denspi import DenspiError, __version__
 from denspi.cli.corpus import corpus_command
 from denspi.cli.demo import demo_command
+from denspi.cli.evaluate import evaluate_app
 
 EXIT_BAD_USE = 2
 EXIT_BROKEN_PIPE = 1
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 app.command("corpus")(corpus_command)
 app.command("demo")(demo_command)
+app.add_typer(evaluate_app, name="evaluate")
 
 
 def _print_version(wanted: bool) -> None:

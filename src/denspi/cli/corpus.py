@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from denspi.cli.progress import progress_bar
 from denspi.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,23 +94,14 @@ class _Watch:
 @contextmanager
 def _watching(paths: tuple[Path, ...]) -> Iterator[_Watch]:
     """Show progress on standard error while the block runs, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield _Watch(lambda _: None, lambda _: None)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
     from denspi.corpus.folders import size_bytes
 
-    figures = TextColumn("{task.fields[documents]:,} documents, {task.fields[rate]:,.0f} words/s")
-    columns = (figures, BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=size_bytes(paths), documents=0, rate=0.0)
+    text = "{task.fields[documents]:,} documents, {task.fields[rate]:,.0f} words/s"
+    with progress_bar(text, lambda: size_bytes(paths), in_bytes=True, documents=0, rate=0.0) as show:
         started = time.monotonic()
 
-        def show(report: CorpusReport) -> None:
+        def on_report(report: CorpusReport) -> None:
             total = report.total
-            rate = total.words / max(time.monotonic() - started, 0.001)
-            progress.update(task, documents=total.documents, rate=rate)
+            show(documents=total.documents, rate=total.words / max(time.monotonic() - started, 0.001))
 
-        yield _Watch(lambda count: progress.update(task, advance=count), show)
+        yield _Watch(show, on_report)

@@ -1,0 +1,1 @@
+"""How good and how fast: reading a given paragraph, by SQuAD's official metrics."""
