@@ -33,6 +33,7 @@ from denspi.dense.model import PhraseModel, PhraseSettings
 from denspi.dense.model_folder import save_model
 from denspi.dense.models import open_encoder
 from denspi.dense.onnx_encoder import load_encoder, open_session
+from denspi.evaluation.answering import PhraseAnswerer
 from denspi.evaluation.reading import evaluate_reading, first_questions
 from denspi.vectors import Floats
 
@@ -78,7 +79,9 @@ def main() -> None:
             write_runtime(traced, folder, settings, calibration(others) if is_smoothed else Calibration())
             found = measure(folder, chosen, right)
             if arguments.reading:
-                read = evaluate_reading(load_encoder(folder), first_questions(articles, arguments.reading))
+                read = evaluate_reading(
+                    PhraseAnswerer(load_encoder(folder)), first_questions(articles, arguments.reading)
+                )
                 found |= {"em": round(read.em, 2), "f1": round(read.f1, 2), "questions": read.questions}
             results["routes"][name] = found
             print(name, json.dumps(results["routes"][name]), flush=True)

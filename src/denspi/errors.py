@@ -4,9 +4,10 @@
     ├── InputError        what the user handed in cannot be used (a path, a file, a question)
     ├── MissingExtraError a feature needs an optional dependency that is not installed
     ├── SettingsError     a configuration key or value that does not exist or does not fit
-    └── ModelError        a model folder is incomplete, of another layout, or does not fit
+    ├── ModelError        a model folder is incomplete, of another layout, or does not fit
+    └── StoppedError      the user stopped it (Ctrl-C), and it can be gone on with
 
-The command line prints any of them as one line and exits with code 2.
+The command line prints any of them as one line and exits with code 2; with 130 where the user stopped it.
 """
 
 from __future__ import annotations
@@ -35,3 +36,7 @@ class SettingsError(DenspiError):
 
 class ModelError(DenspiError):
     """A model folder is incomplete, of another layout, or does not fit."""
+
+
+class StoppedError(DenspiError):
+    """The user stopped it; the message says how to go on."""

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 from tests.exported import save_exported
-from tests.tiny import save_facts
+from tests.tiny import save_encoder, save_facts
 
 from denspi import cli
+from denspi.dense.backbone import load_backbone
+from denspi.dense.export import ExportSettings, export_reader_model
+from denspi.dense.model import ReaderModel
+from denspi.dense.model_folder import save_model
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +57,33 @@ def test_a_trained_folder_works_too(model: str, facts: str, capsys: pytest.Captu
     trained = str(Path(model).parent / "trained")
     assert cli.run(["evaluate", "reading", "--data", facts, "--model", trained, "--limit", "3"]) == 0
     assert "exact match" in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a torch reader with random weights."""
+    folder = tmp_path_factory.mktemp("reader")
+    save_encoder(folder / "encoder")
+    model = ReaderModel(load_backbone(str(folder / "encoder")))
+    save_model(model.eval(), folder / "encoder" / "tokenizer.json", folder / "trained")
+    return folder / "trained"
+
+
+def test_an_exported_reader_rereads(reader: Path, facts: str, capsys: pytest.CaptureFixture[str]) -> None:
+    export_reader_model(reader, reader.parent / "exported", ExportSettings("float"))
+    folder = str(reader.parent / "exported")
+    assert cli.run(["evaluate", "reading", "--data", facts, "--model", folder, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    asked = len(question_ids(facts))
+    assert (found["questions"], found["paragraphs"], found["words"]) == (asked, 6, asked * 10)
+
+
+def test_a_torch_reader_is_to_be_exported(
+    reader: Path, facts: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["evaluate", "reading", "--data", facts, "--model", str(reader)]) == 2
+    line = f"denspi: {reader}: holds a reader that is not exported; export it first "
+    assert capsys.readouterr().err.startswith(line)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import typer
 
 import denspi
 from denspi import cli
-from denspi.errors import InputError
+from denspi.errors import InputError, StoppedError
 
 HEAVY = (
     "numpy",
@@ -26,6 +26,7 @@ HEAVY = (
     "pypdf",
     "selectolax",
     "rich",
+    "matplotlib",
 )
 
 
@@ -101,6 +102,14 @@ def test_an_interrupt_is_one_line_and_exit_130(
     failing_command.append(KeyboardInterrupt())
     assert cli.run(["break"]) == 130
     assert capsys.readouterr().err == "denspi: interrupted\n"
+
+
+def test_an_interrupt_may_say_how_to_go_on(
+    failing_command: list[BaseException], capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing_command.append(StoppedError("interrupted; add --resume"))
+    assert cli.run(["break"]) == 130
+    assert capsys.readouterr().err == "denspi: interrupted; add --resume\n"
 
 
 def test_a_command_chooses_its_exit_code(failing_command: list[BaseException]) -> None:

@@ -10,8 +10,11 @@ import pytest
 
 from denspi.corpus.squad import SquadAnswer, SquadArticle, SquadParagraph, SquadQuestion
 from denspi.dense.encoder import Layout
+from denspi.dense.reader import ReaderAnswer
+from denspi.evaluation.answering import PhraseAnswerer, RereadingAnswerer
 from denspi.evaluation.reading import Progress, evaluate_reading, first_questions
 from denspi.text.tokens import word_spans
+from denspi.types import Span
 from denspi.vectors import ParagraphVectors, QuestionVectors
 
 
@@ -66,7 +69,7 @@ ARTICLES = [
 
 
 def test_scores_are_the_means_of_the_best_reference() -> None:
-    result = evaluate_reading(KnownEncoder(), ARTICLES)
+    result = evaluate_reading(PhraseAnswerer(KnownEncoder()), ARTICLES)
     assert result.predictions == {
         "right": "Alexander Fleming",
         "half": "a mould",
@@ -80,7 +83,7 @@ def test_scores_are_the_means_of_the_best_reference() -> None:
 
 def test_f1_counts_words_in_common() -> None:
     paragraph = SquadParagraph(TEXT, (question("q", "2 4", "Alexander Fleming", "someone"),))
-    result = evaluate_reading(KnownEncoder(), [SquadArticle("t", (paragraph,))])
+    result = evaluate_reading(PhraseAnswerer(KnownEncoder()), [SquadArticle("t", (paragraph,))])
     assert (result.em, result.f1) == (0, pytest.approx(100 * 2 * (2 / 3) / (2 / 3 + 1)))
 
 
@@ -91,7 +94,7 @@ def test_a_paragraph_is_encoded_once_and_in_order() -> None:
         for n in range(70)
     ]
     seen: list[Progress] = []
-    result = evaluate_reading(encoder, many, seen.append)
+    result = evaluate_reading(PhraseAnswerer(encoder), many, seen.append)
     assert encoder.encoded == [article.paragraphs[0].context for article in many]
     assert [progress.questions for progress in seen] == [3 * 64, 3 * 70]
     assert seen[-1].em == result.em
@@ -99,12 +102,31 @@ def test_a_paragraph_is_encoded_once_and_in_order() -> None:
 
 def test_rates_come_from_the_clock() -> None:
     ticks = count()
-    result = evaluate_reading(KnownEncoder(), ARTICLES, clock=lambda: float(next(ticks)))
+    result = evaluate_reading(PhraseAnswerer(KnownEncoder()), ARTICLES, clock=lambda: float(next(ticks)))
     # One group: began, started, encoded, asked, ended.
     assert (result.words, result.paragraphs) == (len(TEXT.split()) + 4, 3)
     assert result.words_per_second == result.words
     assert result.questions_per_second == result.questions
     assert result.seconds == 4
+
+
+def test_a_reader_reads_a_paragraph_anew_for_each_question() -> None:
+    class KnownReader:
+        """Answers any question with the first word."""
+
+        def read(self, question: str, paragraphs: Sequence[str]) -> list[ReaderAnswer]:
+            return [ReaderAnswer(Span(0, len(text.split(" ")[0])), 0.0) for text in paragraphs]
+
+    ticks = count()
+    result = evaluate_reading(
+        RereadingAnswerer(KnownReader()), ARTICLES, clock=lambda: 2.0 * float(next(ticks))
+    )
+    assert result.predictions == {"right": "In", "half": "In", "wrong": "In", "no word": ""}
+    assert (result.words, result.questions, result.paragraphs) == (3 * len(TEXT.split()), 4, 3)
+    # One group: began, started, ended, all ended.
+    assert result.words_per_second == result.words / 2
+    assert result.questions_per_second == result.questions / 2
+    assert result.seconds == 6
 
 
 def test_a_limit_counts_questions() -> None:

@@ -7,6 +7,7 @@ import typing
 from collections.abc import Iterator
 from pathlib import Path
 
+from denspi.training.loop import LoopSettings
 from denspi.training.settings import PhraseStage, RunSettings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
@@ -17,7 +18,10 @@ def keys(kind: type, where: str = "") -> Iterator[tuple[str, object]]:
         hint = typing.get_type_hints(kind)[field.name]
         if isinstance(hint, types.UnionType):
             hint = typing.get_args(hint)[0]
-        if field.name == "loop":
+        if field.name == "loop" and hint is not LoopSettings:  # a stage with defaults of its own
+            common = dict(keys(LoopSettings))
+            yield from ((f"{where}loop.{n}", d) for n, d in keys(hint) if d != common[n])
+        elif field.name == "loop":
             yield from keys(hint, "loop.")
         elif dataclasses.is_dataclass(hint) and field.name != "negatives":  # it has the keys of [phrase]
             yield from keys(hint, f"{where}{field.name}.")

@@ -90,7 +90,7 @@ def test_a_stage_learns_and_leaves_its_folder(trained: Path, stage: str) -> None
     assert losses[-1] < losses[0] / 2
     assert [record["epoch"] for record in log if "em" in record] == list(range(1, 3 + (stage == "reader")))
     assert {path.name for path in folder.iterdir() if not path.name.startswith("teacher-")} == {
-        *("model.json", "model.safetensors", "tokenizer.json", "log.jsonl", "scores.json")
+        *("model.json", "model.safetensors", "tokenizer.json", "log.jsonl", "scores.json", "curves.png")
     }
     if stage == "phrase":
         assert scores["report"]["em"] > 60
@@ -282,16 +282,30 @@ def test_mistakes_are_one_line_and_exit_with_2(
 def test_ctrl_c_says_how_to_go_on(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = save_toml(tmp_path / "run.toml", settings(tiny, reader={"batch": 12, "loop": LOOP}))
+    loop = {**LOOP, "checkpoint_every_seconds": 0}
+    config = save_toml(tmp_path / "run.toml", settings(tiny, reader={"batch": 12, "loop": loop}))
+    arguments = (config, "--output", tmp_path / "out", "--set", "reader.loop.epochs=1")
     with monkeypatch.context() as once:
         interrupt(once, ReaderTask, 2)
-        assert run_command(once, config, "--output", tmp_path / "out") == 130
+        assert run_command(once, *arguments) == 130
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last == "denspi: interrupted; run the same command again to go on"
-    changed = ("--set", "reader.loop.epochs=1")
-    assert run_command(monkeypatch, config, "--output", tmp_path / "out", *changed) == 0
+    assert last == "denspi: interrupted; go on with the same command and --resume"
+    assert run_command(monkeypatch, *arguments) == 2
+    assert "already holds a run (reader); add --resume" in capsys.readouterr().err
+    assert run_command(monkeypatch, *arguments, "--resume") == 0
     scores = json.loads((tmp_path / "out" / "reader" / "scores.json").read_text())
     assert scores["settings"]["reader"]["loop"]["epochs"] == 1
+
+
+def test_a_stage_is_done_where_curves_cannot_be_drawn(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    train(settings(tiny, reader={"batch": 60, "loop": {"epochs": 1}}), tmp_path)
+    said = [line for line in capsys.readouterr().err.splitlines() if "curves.png: not drawn, " in line]
+    assert len(said) == 1
+    assert (tmp_path / "reader" / "scores.json").exists()
+    assert not (tmp_path / "reader" / "curves.png").exists()
 
 
 class Pairs:

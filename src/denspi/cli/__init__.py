@@ -18,6 +18,8 @@ from denspi import DenspiError, __version__
 from denspi.cli.corpus import corpus_command
 from denspi.cli.demo import demo_command
 from denspi.cli.evaluate import evaluate_app
+from denspi.cli.train import train_command
+from denspi.errors import StoppedError
 
 EXIT_BAD_USE = 2
 EXIT_BROKEN_PIPE = 1
@@ -34,6 +36,7 @@ app = typer.Typer(
 app.command("corpus")(corpus_command)
 app.command("demo")(demo_command)
 app.add_typer(evaluate_app, name="evaluate")
+app.command("train")(train_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -61,6 +64,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except typer.TyperException as error:
         return _fail(_usage_line(error))
+    except StoppedError as error:
+        return _fail(str(error), EXIT_INTERRUPTED)
     except (DenspiError, typer.Abort) as error:
         return _fail(str(error) or "stopped")
     except KeyboardInterrupt:

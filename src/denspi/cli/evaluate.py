@@ -38,7 +38,8 @@ def reading_command(
         str, typer.Option("--data", metavar="SQUAD", help="Questions in SQuAD's layout (.json, .gz).")
     ],
     model: Annotated[
-        str, typer.Option("--model", metavar="small|DIR", help="A packaged model or a model folder.")
+        str,
+        typer.Option("--model", metavar="small|DIR", help="A packaged model, or a model or reader folder."),
     ] = "small",
     predictions: Annotated[
         Path | None,
@@ -51,9 +52,10 @@ def reading_command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")] = False,
 ) -> None:
-    """Answer every question from its own paragraph: exact match, F1, and the words encoded in a second."""
+    """Answer every question from its own paragraph: exact match, F1, and the words read in a second."""
     from denspi.corpus.squad import read_squad
-    from denspi.dense.models import find_model, open_encoder
+    from denspi.dense.models import find_model
+    from denspi.evaluation.answering import open_answerer
     from denspi.evaluation.reading import evaluate_reading, first_questions
 
     if predictions is not None and not predictions.parent.is_dir():
@@ -64,7 +66,7 @@ def reading_command(
     total = _count_questions(articles)
     if not total:
         raise InputError(f"{data}: holds no question with an answer")
-    encoder = open_encoder(find_model(model))
+    answerer = open_answerer(find_model(model))
     text = "EM {task.fields[em]:.1f}, {task.fields[rate]:,.0f} words/s"
     with progress_bar(text, lambda: total, em=0.0, rate=0.0) as show:
         shown = 0
@@ -74,7 +76,7 @@ def reading_command(
             show(progress.questions - shown, em=progress.em, rate=progress.words_per_second)
             shown = progress.questions
 
-        result = evaluate_reading(encoder, articles, on_progress)
+        result = evaluate_reading(answerer, articles, on_progress)
     if predictions is not None:
         _write_json(predictions, result.predictions)
     if as_json:

@@ -1,10 +1,12 @@
 """The text encoder under a model: any transformers encoder, from a folder or a hub. Never a partial load.
+(`lstm` has another one.)
 
 A backbone maps ``ids, mask, types`` (all ``[text, piece]``) to hidden states ``[text, piece, dim]``.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,23 @@ from denspi.errors import ModelError
 _POSITIONS_AFTER_PADDING = {"mpnet", "roberta", "xlm-roberta", "camembert"}
 
 
-class Backbone(nn.Module):
+class AnyBackbone(nn.Module):
+    """What models need of a backbone."""
+
+    dim: int
+    has_types: bool  # tells questions from paragraphs by `types`
+    max_pieces: int  # longest input, special tokens included
+
+    def forward(self, ids: Tensor, mask: Tensor, types: Tensor, slot: int = 0) -> Tensor:
+        """Hidden states ``[text, piece, dim]``; `slot` keeps the calls of one training step apart."""
+        raise NotImplementedError
+
+    def record(self) -> dict[str, Any]:
+        """What makes the same architecture again; `model_type` says whose it is."""
+        raise NotImplementedError
+
+
+class Backbone(AnyBackbone):
     """A transformers encoder without its pooler, which nothing here uses."""
 
     encoder: Any
@@ -30,11 +48,11 @@ class Backbone(nn.Module):
         encoder.pooler = None
         self.encoder = encoder
         config = encoder.config
-        self.dim: int = config.hidden_size
-        self.has_types: bool = getattr(config, "type_vocab_size", 0) > 1
+        self.dim = config.hidden_size
+        self.has_types = getattr(config, "type_vocab_size", 0) > 1
         # Some encoders number positions from the padding id on, and so hold fewer than their table has rows.
         unused = config.pad_token_id + 1 if config.model_type in _POSITIONS_AFTER_PADDING else 0
-        self.max_pieces: int = config.max_position_embeddings - unused
+        self.max_pieces = config.max_position_embeddings - unused
         self.replay: Callable[[Tensor, Tensor, Tensor, int], Tensor] | None = None
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor, slot: int = 0) -> Tensor:
@@ -42,6 +60,11 @@ class Backbone(nn.Module):
         if self.replay is not None and self.training and torch.is_grad_enabled():
             return self.replay(ids, mask, types, slot)
         return self.hidden(ids, mask, types)
+
+    def record(self) -> dict[str, Any]:
+        """The encoder's whole config."""
+        config: dict[str, Any] = json.loads(self.encoder.config.to_json_string(use_diff=False))
+        return config
 
     def hidden(self, ids: Tensor, mask: Tensor, types: Tensor) -> Tensor:
         """The encoder's last hidden state."""
@@ -82,7 +105,7 @@ def load_backbone(name: str) -> Backbone:
 
 
 def make_backbone(config: dict[str, Any]) -> Backbone:
-    """The same architecture with fresh weights, from what its config's `to_dict()` gave."""
+    """The same architecture with fresh weights, from its `record()`."""
     return Backbone(AutoModel.from_config(AutoConfig.for_model(**config)))  # type: ignore[no-untyped-call]
 
 

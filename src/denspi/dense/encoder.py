@@ -13,6 +13,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from denspi.dense.calibration import ModelCalibration
+from denspi.dense.filter import FilterThresholds
+from denspi.dense.quantizer import Quantizer
 from denspi.text.tokens import Tokenizer, Tokens
 from denspi.text.windows import Window, plan_windows, stitch
 from denspi.vectors import Floats, ParagraphVectors, QuestionVectors
@@ -74,12 +77,24 @@ class WindowSettings:
 
 
 class PhraseEncoder:
-    """An `Encoder` from a tokenizer and a runtime."""
+    """An `Encoder` from a tokenizer and a runtime.
+
+    It hands out every word. `filter_thresholds` say which of them an index keeps, `quantizer` how it stores
+    them, `calibration` how a search weighs and trusts them; all are the model's, and None where it was not
+    trained that far.
+    """
 
     def __init__(
-        self, tokenizer: Tokenizer, runtime: Runtime, settings: WindowSettings | None = None
+        self,
+        tokenizer: Tokenizer,
+        runtime: Runtime,
+        settings: WindowSettings | None = None,
+        filter_thresholds: FilterThresholds | None = None,
+        quantizer: Quantizer | None = None,
+        calibration: ModelCalibration | None = None,
     ) -> None:
         self.tokenizer, self.runtime, self.layout = tokenizer, runtime, runtime.layout
+        self.filter_thresholds, self.quantizer, self.calibration = filter_thresholds, quantizer, calibration
         self.settings = settings or WindowSettings()
         self._size = min(self.settings.size, runtime.max_pieces - 2)
         self._overlap = min(self.settings.overlap, self._size // 2)

@@ -22,8 +22,10 @@ import onnx
 import torch
 from torch import Tensor, nn
 
-from denspi.dense.backbone import Backbone
+from denspi.dense.backbone import AnyBackbone, Backbone
+from denspi.dense.calibration import ModelCalibration
 from denspi.dense.encoder import Layout
+from denspi.dense.filter import FilterThresholds
 from denspi.dense.model import PhraseModel, ReaderModel
 from denspi.dense.model_folder import load_phrase_model, load_reader_model
 from denspi.dense.onnx_quantize import (
@@ -35,6 +37,8 @@ from denspi.dense.onnx_quantize import (
     with_dynamic_int8,
     with_int8_tables,
 )
+from denspi.dense.pairs import Ids, frame_pair, separators_for
+from denspi.dense.quantizer import QUANTIZER, Quantizer, save_quantizer
 from denspi.dense.runtime_folder import (
     GRAPH,
     PARAGRAPH_GRAPH,
@@ -48,6 +52,7 @@ from denspi.dense.runtime_folder import (
     write_folder,
 )
 from denspi.dense.torch_encoder import layout_of
+from denspi.errors import ModelError
 from denspi.text.tokens import Tokenizer
 
 _OPSET = 18
@@ -64,7 +69,10 @@ class ExportSettings:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Texts that show how wide activations are; with none, int8 is not smoothed."""
+    """Texts that show how wide activations are; with none, int8 is not smoothed.
+
+    A reader is shown pairs: as many questions as paragraphs, each with the paragraph at its place.
+    """
 
     paragraphs: Sequence[str] = ()
     questions: Sequence[str] = ()
@@ -83,6 +91,10 @@ class Traced:
     tokenizer: Path
     max_pieces: int
     layout: Layout | None = None
+    filter: FilterThresholds | None = None
+    quantizer: Quantizer | None = None
+    calibration: ModelCalibration | None = None
+    separators: int | None = None
 
 
 def export_phrase_model(
@@ -108,19 +120,32 @@ def export_reader_model(
 def trace_phrase_model(model_folder: Path) -> Traced:
     """One graph, or two where questions have an encoder of their own."""
     model = load_phrase_model(model_folder)
-    backbones = {GRAPH: model.backbone}
+    backbone = _exportable(model.backbone, model_folder)
+    backbones = {GRAPH: backbone}
     if model.question_backbone is not None:
-        backbones = {PARAGRAPH_GRAPH: model.backbone, QUESTION_GRAPH: model.question_backbone}
+        second = _exportable(model.question_backbone, model_folder)
+        backbones = {PARAGRAPH_GRAPH: backbone, QUESTION_GRAPH: second}
     graphs = {name: _graph(_Rows(model, backbone), backbone) for name, backbone in backbones.items()}
     max_pieces = min(backbone.max_pieces for backbone in backbones.values())
-    return Traced(PHRASE_KIND, graphs, model_folder / TOKENIZER, max_pieces, layout_of(model))
+    return Traced(
+        PHRASE_KIND,
+        graphs,
+        model_folder / TOKENIZER,
+        max_pieces,
+        layout_of(model),
+        model.filter_thresholds,
+        model.quantizer,
+        model.calibration,
+    )
 
 
 def trace_reader_model(model_folder: Path) -> Traced:
     """The reader's graph."""
     model = load_reader_model(model_folder)
-    graphs = {GRAPH: _graph(model, model.backbone)}
-    return Traced(READER_KIND, graphs, model_folder / TOKENIZER, model.backbone.max_pieces)
+    graphs = {GRAPH: _graph(model, _exportable(model.backbone, model_folder))}
+    separators = separators_for(model.backbone.has_types)
+    tokenizer, max_pieces = model_folder / TOKENIZER, model.backbone.max_pieces
+    return Traced(READER_KIND, graphs, tokenizer, max_pieces, separators=separators)
 
 
 def write_runtime(
@@ -128,18 +153,25 @@ def write_runtime(
 ) -> RuntimeRecord:
     """Quantize traced graphs and write the runtime folder."""
     is_int8 = settings.route == "int8"
-    feeds = _feeds(calibration, Tokenizer(traced.tokenizer), traced.max_pieces) if is_int8 else []
+    feeds = _feeds(traced, calibration) if is_int8 else []
     with tempfile.TemporaryDirectory() as folder:
         finished = Path(folder)
         for name, graph in traced.graphs.items():
             onnx.save(_quantized(graph, settings, feeds), finished / name)
         shutil.copyfile(traced.tokenizer, finished / TOKENIZER)
+        names = [*traced.graphs, TOKENIZER]
+        if traced.quantizer is not None:
+            save_quantizer(traced.quantizer, finished / QUANTIZER)
+            names.append(QUANTIZER)
         record = RuntimeRecord(
             traced.kind,
             traced.max_pieces,
             Quantization(settings.route, is_int8 and settings.reduced_range, bool(feeds)),
-            hash_files(finished, [*traced.graphs, TOKENIZER]),
+            hash_files(finished, names),
             traced.layout,
+            traced.filter,
+            traced.calibration,
+            traced.separators,
         )
         write_folder(output, record, finished)
     return record
@@ -154,6 +186,14 @@ class _Rows(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor) -> Tensor:
         return self.model.rows_of(self.backbone(ids, mask, types))
+
+
+def _exportable(backbone: AnyBackbone, folder: Path) -> Backbone:
+    if not isinstance(backbone, Backbone):
+        raise ModelError(
+            f"{folder}: has no transformers encoder and cannot be exported; it runs in torch only"
+        )
+    return backbone
 
 
 def _graph(module: nn.Module, backbone: Backbone) -> onnx.ModelProto:
@@ -195,11 +235,24 @@ def _quantized(traced: onnx.ModelProto, settings: ExportSettings, feeds: list[Fe
     return cleaned(with_int8_tables(with_dynamic_int8(model, settings.reduced_range)))
 
 
-def _feeds(calibration: Calibration, tokenizer: Tokenizer, max_pieces: int) -> list[Feed]:
-    feeds: list[Feed] = []
-    for texts, type_id in ((calibration.paragraphs, 0), (calibration.questions, 1)):
-        for pieces in tokenizer.ids_batch(texts):
-            framed = [tokenizer.cls_id, *pieces[: max_pieces - 2], tokenizer.sep_id]
-            ids = np.array([framed], np.int64)
-            feeds.append({"ids": ids, "mask": np.ones_like(ids), "types": np.full_like(ids, type_id)})
-    return feeds
+def _feeds(traced: Traced, calibration: Calibration) -> list[Feed]:
+    tokenizer, limit = Tokenizer(traced.tokenizer), traced.max_pieces
+    paragraphs, questions = map(tokenizer.ids_batch, (calibration.paragraphs, calibration.questions))
+    framed: list[tuple[Ids, Ids]] = []
+    if traced.separators is not None:
+        for question, paragraph in zip(questions, paragraphs, strict=True):
+            ids, types, _ = frame_pair(tokenizer, question, paragraph, traced.separators)
+            framed.append((ids[:limit], types[:limit]))
+    else:
+        for texts, type_id in ((paragraphs, 0), (questions, 1)):
+            for pieces in texts:
+                ids = np.array([tokenizer.cls_id, *pieces[: limit - 2], tokenizer.sep_id], np.int32)
+                framed.append((ids, np.full_like(ids, type_id)))
+    return [
+        {
+            "ids": ids[None].astype(np.int64),
+            "mask": np.ones((1, len(ids)), np.int64),
+            "types": types[None].astype(np.int64),
+        }
+        for ids, types in framed
+    ]

@@ -1,7 +1,8 @@
 """The phrase model of the paper's section 4 in torch: one encoder, its last hidden state split four ways.
 
-Owns the split, the question vector, the no-answer bias and the filter heads. Works on word pieces already
-numbered and padded; tokens, windows and answers are other modules' business.
+Owns the split, the question vector, the no-answer bias and the filter heads, and carries the thresholds and
+the quantizer that training fitted to them. Works on word pieces already numbered and padded; tokens, windows
+and answers are other modules' business.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from denspi.dense.backbone import Backbone
+from denspi.dense.backbone import AnyBackbone
+from denspi.dense.calibration import ModelCalibration
+from denspi.dense.filter import FilterThresholds
+from denspi.dense.quantizer import Quantizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class PhraseModel(nn.Module):
     """Encodes paragraphs and questions into one space (Equations 4 and 5)."""
 
     def __init__(
-        self, backbone: Backbone, settings: PhraseSettings, question_backbone: Backbone | None = None
+        self, backbone: AnyBackbone, settings: PhraseSettings, question_backbone: AnyBackbone | None = None
     ) -> None:
         super().__init__()
         if (question_backbone is not None) != settings.independent_encoders:
@@ -70,6 +74,10 @@ class PhraseModel(nn.Module):
         self.no_answer_bias = nn.Parameter(torch.zeros(()))
         self.start_filter = nn.Linear(self.vector_dim, 1)
         self.end_filter = nn.Linear(self.vector_dim, 1)
+        # None until the filter stage has chosen them; they fit these weights and no others.
+        self.filter_thresholds: FilterThresholds | None = None
+        self.quantizer: Quantizer | None = None
+        self.calibration: ModelCalibration | None = None  # the same, of the calibrate stage
 
     def paragraphs(self, ids: Tensor, mask: Tensor) -> PhraseParts:
         """The parts of every piece: ``[paragraph, piece, dim]`` each."""
@@ -120,7 +128,7 @@ class PhraseModel(nn.Module):
 class ReaderModel(nn.Module):
     """A cross-encoder that reads question and paragraph together: the teacher and the re-reading baseline."""
 
-    def __init__(self, backbone: Backbone) -> None:
+    def __init__(self, backbone: AnyBackbone) -> None:
         super().__init__()
         self.backbone = backbone
         self.head = nn.Linear(backbone.dim, 2)

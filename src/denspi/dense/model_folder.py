@@ -1,5 +1,7 @@
 """A trained torch model as a folder: model.json (what it is), model.safetensors, tokenizer.json.
 
+A phrase model with a filter has its thresholds in model.json and its quantizer in quantizer.npz.
+
 Loading is strict: every tensor is there and fits, and there is no other, or the model is not loaded at all.
 """
 
@@ -16,8 +18,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from denspi.dense.backbone import Backbone, make_backbone, one_line
+from denspi.dense.backbone import AnyBackbone, make_backbone, one_line
+from denspi.dense.calibration import ModelCalibration
+from denspi.dense.filter import FilterThresholds
+from denspi.dense.lstm import MODEL_TYPE as LSTM
+from denspi.dense.lstm import make_lstm
 from denspi.dense.model import PhraseModel, PhraseSettings, ReaderModel
+from denspi.dense.quantizer import QUANTIZER, Quantizer, load_quantizer, save_quantizer
 from denspi.errors import ModelError, SettingsError
 from denspi.settings import from_table
 
@@ -31,12 +38,23 @@ def save_model(model: PhraseModel | ReaderModel, tokenizer: Path, folder: Path, 
     record: dict[str, Any] = {
         "layout_version": LAYOUT_VERSION,
         "kind": "phrase" if isinstance(model, PhraseModel) else "reader",
-        "encoder": json.loads(model.backbone.encoder.config.to_json_string(use_diff=False)),
+        "encoder": model.backbone.record(),
     }
     if isinstance(model, PhraseModel):
         record["phrase"] = dataclasses.asdict(model.settings)
+        (folder / QUANTIZER).unlink(missing_ok=True)
+        if model.filter_thresholds is not None:
+            record["filter"] = dataclasses.asdict(model.filter_thresholds)
+        if model.calibration is not None:
+            record["calibration"] = dataclasses.asdict(model.calibration)
+        if model.quantizer is not None:
+            record["quantizer"] = model.quantizer.fingerprint
+            save_quantizer(model.quantizer, folder / QUANTIZER)
     weights = {name: (w.half() if half else w).cpu().contiguous() for name, w in model.state_dict().items()}
-    save_file(weights, folder / "model.safetensors")
+    try:
+        save_file(weights, folder / "model.safetensors")
+    except SafetensorError as error:
+        raise ModelError(f"{folder / 'model.safetensors'}: cannot be written ({one_line(error)})") from None
     if tokenizer.resolve() != (folder / "tokenizer.json").resolve():
         shutil.copyfile(tokenizer, folder / "tokenizer.json")
     (folder / "model.json").write_text(json.dumps(record, indent=1) + "\n")
@@ -47,10 +65,15 @@ def load_phrase_model(folder: Path) -> PhraseModel:
     record = _record(folder, "phrase")
     try:
         settings = from_table(PhraseSettings, record["phrase"])
+        thresholds = from_table(FilterThresholds, record["filter"]) if "filter" in record else None
+        calibration = from_table(ModelCalibration, record["calibration"]) if "calibration" in record else None
     except (KeyError, TypeError, SettingsError) as error:
         raise ModelError(f"{folder / 'model.json'}: not a phrase model's settings ({error})") from None
     second = _backbone(record, folder) if settings.independent_encoders else None
-    return _filled(PhraseModel(_backbone(record, folder), settings, second), folder)
+    model = _filled(PhraseModel(_backbone(record, folder), settings, second), folder)
+    model.filter_thresholds, model.quantizer = thresholds, _quantizer(record, folder, model)
+    model.calibration = calibration
+    return model
 
 
 def load_reader_model(folder: Path) -> ReaderModel:
@@ -58,10 +81,21 @@ def load_reader_model(folder: Path) -> ReaderModel:
     return _filled(ReaderModel(_backbone(_record(folder, "reader"), folder)), folder)
 
 
-def _backbone(record: dict[str, Any], folder: Path) -> Backbone:
+def _quantizer(record: dict[str, Any], folder: Path, model: PhraseModel) -> Quantizer | None:
+    if "quantizer" not in record:
+        return None
+    quantizer = load_quantizer(folder / QUANTIZER)
+    is_its_own = quantizer.fingerprint == record["quantizer"]
+    if not is_its_own or not quantizer.fits(model.vector_dim, model.settings.coherency_dim):
+        raise ModelError(f"{folder / QUANTIZER}: not the quantizer of this model; copy or train it again")
+    return quantizer
+
+
+def _backbone(record: dict[str, Any], folder: Path) -> AnyBackbone:
+    encoder = record["encoder"]
     try:
-        return make_backbone(record["encoder"])
-    except (ValueError, TypeError, AttributeError) as error:
+        return make_lstm(encoder) if encoder["model_type"] == LSTM else make_backbone(encoder)
+    except (ValueError, TypeError, AttributeError, SettingsError) as error:
         raise ModelError(f"{folder / 'model.json'}: not an encoder's config ({one_line(error)})") from None
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import onnxruntime
 
 from denspi.dense.encoder import Ids, Layout, PhraseEncoder, WindowSettings
+from denspi.dense.quantizer import QUANTIZER, load_quantizer
 from denspi.dense.runtime_folder import (
     GRAPH,
     PARAGRAPH_GRAPH,
@@ -72,7 +73,10 @@ def load_encoder(folder: Path, settings: WindowSettings | None = None, threads: 
     columns = sessions[0].get_outputs()[0].shape[-1]
     if columns != record.layout.columns:
         raise ModelError(f"{folder / graphs[0]}: rows of {columns}, model.json says {record.layout.columns}")
-    return PhraseEncoder(tokenizer, runtime, settings)
+    quantizer = load_quantizer(folder / QUANTIZER) if QUANTIZER in names else None
+    if quantizer and not quantizer.fits(record.layout.vector_dim, record.layout.coherency_dim):
+        raise ModelError(f"{folder / QUANTIZER}: made for vectors of other sizes than model.json says")
+    return PhraseEncoder(tokenizer, runtime, settings, record.filter, quantizer, record.calibration)
 
 
 def open_session(path: Path, threads: int = 1) -> Any:

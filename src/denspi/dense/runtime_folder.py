@@ -1,4 +1,4 @@
-"""An exported model as a folder: model.json (what it is), its ONNX graphs, tokenizer.json.
+"""An exported model as a folder: model.json (what it is), its ONNX graphs, tokenizer.json, quantizer.npz.
 
 Owns the record and the check that the files beside it are the ones it describes, so that a folder that was
 half copied is never loaded. Computes nothing; needs neither torch nor onnx.
@@ -16,7 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from denspi.dense.calibration import ModelCalibration
 from denspi.dense.encoder import Layout
+from denspi.dense.filter import FilterThresholds
+from denspi.dense.quantizer import QUANTIZER
 from denspi.errors import ModelError, SettingsError
 from denspi.settings import from_table
 
@@ -43,18 +46,22 @@ class Quantization:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeRecord:
-    """What model.json says; `files` are (name, SHA-256) pairs of everything that determines the vectors."""
+    """What model.json says; `files` are (name, SHA-256) pairs of everything that determines the rows."""
 
     kind: str
     max_pieces: int  # longest input, special tokens included
     quantization: Quantization
     files: tuple[tuple[str, str], ...]
     layout: Layout | None = None  # phrase models only
+    filter: FilterThresholds | None = None  # phrase models with a trained filter only
+    calibration: ModelCalibration | None = None  # phrase models that were calibrated only
+    separators: int | None = None  # readers only: between question and paragraph (see `pairs`)
 
     @property
     def fingerprint(self) -> str:
-        """The same for two folders exactly if they give the same vectors."""
+        """The same for two folders exactly if they give the same vectors, keep and store the same."""
         told = dataclasses.asdict(self) | {"files": sorted(self.files)}
+        del told["calibration"]  # how answers are weighed and trusted, not what is indexed
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
@@ -69,7 +76,8 @@ def write_folder(folder: Path, record: RuntimeRecord, finished: Path) -> None:
     Interrupted in between, the folder has no record and cannot be loaded.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (RECORD, GRAPH, PARAGRAPH_GRAPH, QUESTION_GRAPH):  # an earlier export may have had others
+    # An earlier export may have had others.
+    for name in (RECORD, GRAPH, PARAGRAPH_GRAPH, QUESTION_GRAPH, QUANTIZER):
         (folder / name).unlink(missing_ok=True)
     for name, _ in record.files:
         shutil.move(finished / name, folder / name)
@@ -102,8 +110,9 @@ def read_record(folder: Path, kind: str | None = None) -> RuntimeRecord:
             f"{folder / RECORD}: layout version {version!r}, this denspi reads {LAYOUT_VERSION}; "
             "export the model again"
         )
-    if table.get("layout") is None:
-        table.pop("layout", None)
+    for name in ("layout", "filter", "calibration", "separators"):
+        if table.get(name) is None:
+            table.pop(name, None)
     try:
         files = table.pop("files")
         pairs = tuple((str(name), str(digest)) for name, digest in files.items())

@@ -58,4 +58,6 @@ def torch_encoder(
     use_bfloat16: bool = False,
 ) -> PhraseEncoder:
     """An encoder over a torch model."""
-    return PhraseEncoder(tokenizer, TorchRuntime(model, tokenizer.pad_id, use_bfloat16), settings)
+    runtime = TorchRuntime(model, tokenizer.pad_id, use_bfloat16)
+    carried = model.filter_thresholds, model.quantizer, model.calibration
+    return PhraseEncoder(tokenizer, runtime, settings, *carried)

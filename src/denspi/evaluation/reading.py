@@ -1,7 +1,7 @@
 """Reading, the paper's Table 1: every question is put to its own paragraph, and the best phrase counts.
 
-A paragraph is encoded once, whatever is asked about it. A few dozen paragraphs are held at a time. Needs an
-encoder and articles; opens no file.
+Owns the scores and the sums; what answers, a phrase model or a reader, is an `Answerer`. A few dozen
+paragraphs are held at a time. Opens no file.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from denspi.corpus.squad import SquadArticle, SquadParagraph
-from denspi.dense.encoder import Encoder
-from denspi.search.reading import read_paragraph, rows_of
+from denspi.evaluation.answering import Answerer
 from denspi.text.answers import exact_match, f1
 
-_GROUP = 64  # paragraphs that are encoded before their questions are asked
+_GROUP = 64  # paragraphs that are handed over together
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,9 @@ class Progress:
 class ReadingResult:
     """Mean exact match and F1 in percent, what was read, and how fast.
 
-    Words are runs between white space, as `denspi corpus` counts them. `words_per_second` is the encoding of
-    paragraphs alone, `questions_per_second` the encoding of questions and the search for their best phrases.
+    Words are runs between white space, as `denspi corpus` counts them, and count as often as they were read.
+    Of a phrase model, `words_per_second` is the encoding of paragraphs alone and `questions_per_second` that
+    of questions with the search for their best phrases. A reader does both at once.
     """
 
     em: float
@@ -49,7 +49,7 @@ class ReadingResult:
 
 
 def evaluate_reading(
-    encoder: Encoder,
+    answerer: Answerer,
     articles: Iterable[SquadArticle],
     on_progress: Callable[[Progress], None] = lambda _: None,
     clock: Callable[[], float] = time.perf_counter,
@@ -61,17 +61,13 @@ def evaluate_reading(
     began = clock()
     predictions: dict[str, str] = {}
     paragraphs = words = questions = 0
-    encoding_s = asking_s = em_sum = f1_sum = 0.0
+    reading_s = asking_s = em_sum = f1_sum = 0.0
     for group in _groups(p for article in articles for p in article.paragraphs):
-        started = clock()
-        vectors = list(encoder.encode_paragraphs(p.context for p in group))
-        encoded = clock()
         asked = [[q for q in p.questions if q.answers] for p in group]
-        question_vectors = encoder.encode_questions([q.text for each in asked for q in each])
-        runs = rows_of(question_vectors, [len(each) for each in asked])
-        spans = [read_paragraph(run, paragraph) for run, paragraph in zip(runs, vectors, strict=True)]
-        encoding_s, asking_s = encoding_s + encoded - started, asking_s + clock() - encoded
-        for paragraph, each, found in zip(group, asked, spans, strict=True):
+        texts = [p.context for p in group]
+        answered = answerer.answer(texts, [[q.text for q in each] for each in asked], clock)
+        reading_s, asking_s = reading_s + answered.reading_s, asking_s + answered.asking_s
+        for paragraph, each, found in zip(group, asked, answered.spans, strict=True):
             for question, span in zip(each, found, strict=True):
                 prediction = span.of(paragraph.context)
                 references = [answer.text for answer in question.answers]
@@ -80,15 +76,15 @@ def evaluate_reading(
                 predictions[question.question_id] = prediction
             questions += len(each)
         paragraphs += len(group)
-        words += sum(len(p.context.split()) for p in group)
-        on_progress(Progress(questions, words, _percent(em_sum, questions), _rate(words, encoding_s)))
+        words += answered.words
+        on_progress(Progress(questions, words, _percent(em_sum, questions), _rate(words, reading_s)))
     return ReadingResult(
         em=_percent(em_sum, questions),
         f1=_percent(f1_sum, questions),
         questions=questions,
         paragraphs=paragraphs,
         words=words,
-        words_per_second=_rate(words, encoding_s),
+        words_per_second=_rate(words, reading_s),
         questions_per_second=_rate(questions, asking_s),
         seconds=clock() - began,
         predictions=predictions,

@@ -71,6 +71,11 @@ class Tokenizer:
         self.cls_id, self.sep_id = frame
         self.pad_id = int(padding["pad_id"]) if padding else 0
 
+    @property
+    def vocab_size(self) -> int:
+        """Rows that a table of all pieces needs; ids may have gaps."""
+        return max(self._backend.get_vocab().values()) + 1
+
     def tokenize(self, text: str) -> Tokens:
         """The pieces of one text."""
         return self.tokenize_batch([text])[0]

@@ -1,37 +1,39 @@
-"""``python -m denspi.training CONFIG.toml --output DIR``: training where only torch and transformers are."""
+"""``python -m denspi.training``: what ``denspi train`` does, on machines that lack typer and rich."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from pathlib import Path
+from typing import NoReturn
 
-import torch.distributed as dist
+from denspi.errors import DenspiError, StoppedError
+from denspi.training.command import train
 
-from denspi.errors import DenspiError
-from denspi.settings import load_settings
-from denspi.training.run import Run
-from denspi.training.settings import RunSettings
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line, as ``denspi`` has it."""
+        self.exit(2, f"denspi: {message}. See '{self.prog} --help'.\n")
 
 
 def main() -> int:
     """Parse, run, and turn deliberate errors into one line."""
-    parser = argparse.ArgumentParser(prog="python -m denspi.training", description=__doc__)
-    parser.add_argument("config", type=Path, help="what to train, as docs/training.md says")
-    parser.add_argument("--output", type=Path, required=True, help="a folder; its stages are gone on with")
+    parser = _Parser(prog="python -m denspi.training", description="Train a model.", allow_abbrev=False)
+    parser.add_argument("config", type=Path, metavar="CONFIG.toml", help="what to train: docs/training.md")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="DIR", help="each stage gets a folder here"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting")
-    arguments = parser.parse_args()
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with the run that the output folder holds"
+    )
+    given = parser.parse_args()
     try:
-        Run(load_settings(arguments.config, RunSettings, arguments.set), arguments.output).run()
+        train(given.config, given.output, given.set, given.resume)
     except DenspiError as error:
-        print(f"denspi: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("denspi: interrupted; run the same command again to go on", file=sys.stderr)
-        return 130
-    finally:
-        if dist.is_initialized():
-            dist.destroy_process_group()
+        print("denspi: " + " ".join(str(error).split()), file=sys.stderr)
+        return 130 if isinstance(error, StoppedError) else 2
     return 0
 
 

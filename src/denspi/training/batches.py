@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from denspi.dense.pairs import frame_pair, separators_for
 from denspi.text.tokens import Tokenizer, Tokens
 from denspi.training.examples import Example, ExampleQuestion, occurrences
 
@@ -150,18 +151,12 @@ def phrase_batch(
 def reader_batch(
     pairs: Sequence[tuple[Example, ExampleQuestion]], tokenizer: Tokenizer, has_types: bool
 ) -> ReaderBatch:
-    """Collate ``[CLS] question [SEP] paragraph [SEP]``; encoders without types (MPNet) get two separators."""
-    ids, types, offsets = [], [], []
-    between = [tokenizer.sep_id] * (1 if has_types else 2)
-    for example, question in pairs:
-        head = [tokenizer.cls_id, *question.ids.tolist(), *between]
-        body = [*example.tokens.ids.tolist(), tokenizer.sep_id]
-        ids.append(np.array(head + body, dtype=np.int32))
-        types.append(np.array([0] * len(head) + [1] * len(body), dtype=np.int32))
-        offsets.append(len(head))
-    padded, mask = pad_ids(ids, tokenizer.pad_id)
-    padded_types, _ = pad_ids(types, 0)
-    first, last = pad_words([example.tokens for example, _ in pairs], offsets)
+    """Collate pairs, framed as `denspi.dense.pairs` says."""
+    separators = separators_for(has_types)
+    framed = [frame_pair(tokenizer, question.ids, e.tokens.ids, separators) for e, question in pairs]
+    padded, mask = pad_ids([ids for ids, _, _ in framed], tokenizer.pad_id)
+    padded_types, _ = pad_ids([types for _, types, _ in framed], 0)
+    first, last = pad_words([e.tokens for e, _ in pairs], [offset for _, _, offset in framed])
     gold = [(row, *phrase) for row, (_, question) in enumerate(pairs) for phrase in question.gold]
     return ReaderBatch(
         padded, mask, padded_types, first, last, torch.tensor(gold, dtype=torch.long).reshape(-1, 3)

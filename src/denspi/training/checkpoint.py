@@ -61,9 +61,7 @@ class Checkpoint:
                 "parts": {name: part.state_dict() for name, part in self.parts.items()},
                 "randoms": randoms,
             }
-            half_written = self.path.with_suffix(".tmp")
-            torch.save(content, half_written)
-            os.replace(half_written, self.path)
+            _write(content, self.path)
         self.saved_at = time.monotonic()
 
     def restore(self) -> int:
@@ -92,6 +90,21 @@ class Checkpoint:
                 raise ModelError(
                     f"{self.path}: was made with {name} = {before!r}, now {now!r}; remove it to start again"
                 )
+
+
+def _write(content: dict[str, Any], path: Path) -> None:
+    half_written = path.with_suffix(".tmp")
+    try:
+        with half_written.open("wb") as file:
+            torch.save(content, file)
+        os.replace(half_written, path)
+    except RuntimeError as error:
+        # On a full disk torch fails in its own words; the system's stand behind them.
+        if isinstance(error.__context__, OSError):
+            raise error.__context__ from None
+        raise
+    finally:
+        half_written.unlink(missing_ok=True)
 
 
 def _random_state() -> dict[str, torch.Tensor]:

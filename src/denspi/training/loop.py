@@ -104,31 +104,32 @@ def fit(
     }
     checkpoint = Checkpoint(folder / "checkpoint.pt", parts, {**(made_with or {}), "steps": total}, device)
     step = checkpoint.restore()
-    progress.begin(step)
     scores: dict[str, float] = {}
-    while step < total:
-        epoch, done = divmod(step, steps_per_epoch)
-        batches = task.order(epoch)[rank::world][done:steps_per_epoch]
-        model.train()
-        for batch in _loaded(batches, functools.partial(task.collate, epoch=epoch), settings.workers):
-            with torch.autocast("cuda", torch.bfloat16, enabled=device.type == "cuda"):
-                loss, shown = task.loss(batch.to(device))
-            torch.autograd.backward(loss)
-            _share_gradients(trained, world)
-            norm = nn.utils.clip_grad_norm_(trained, settings.clip)
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad(set_to_none=True)
-            step += 1
-            average.update(step)
-            progress.step(step, {"loss": loss.detach(), "gradient": norm, **shown})
-            if step % steps_per_epoch:  # at the end of an epoch: once it is validated
-                checkpoint.save_if_due(step, settings.checkpoint_every_seconds)
-        if step == total or (epoch + 1) % settings.validate_every_epochs == 0:
-            with average.in_place():
-                scores = evaluated(model, task.validate)
-            progress.scores(epoch + 1, step, scores)
-        checkpoint.save_if_due(step, settings.checkpoint_every_seconds)
+    with progress.begin(step):
+        while step < total:
+            epoch, done = divmod(step, steps_per_epoch)
+            batches = task.order(epoch)[rank::world][done:steps_per_epoch]
+            model.train()
+            for batch in _loaded(batches, functools.partial(task.collate, epoch=epoch), settings.workers):
+                with torch.autocast("cuda", torch.bfloat16, enabled=device.type == "cuda"):
+                    loss, shown = task.loss(batch.to(device))
+                torch.autograd.backward(loss)
+                _share_gradients(trained, world)
+                norm = nn.utils.clip_grad_norm_(trained, settings.clip)
+                optimizer.step()
+                schedule.step()
+                optimizer.zero_grad(set_to_none=True)
+                step += 1
+                average.update(step)
+                progress.step(step, {"loss": loss.detach(), "gradient": norm, **shown})
+                if step % steps_per_epoch:  # at the end of an epoch: once it is validated
+                    checkpoint.save_if_due(step, settings.checkpoint_every_seconds)
+            if step == total or (epoch + 1) % settings.validate_every_epochs == 0:
+                progress.validating(epoch + 1)
+                with average.in_place():
+                    scores = evaluated(model, task.validate)
+                progress.scores(epoch + 1, step, scores)
+            checkpoint.save_if_due(step, settings.checkpoint_every_seconds)
     average.adopt()
     return scores or evaluated(model, task.validate)
 

@@ -1,19 +1,23 @@
-"""What a run tells: a line on the terminal now and then, a JSON line for each mean and each validation.
+"""What a run tells: how far it is, on standard error, and a JSON line for each mean and each validation.
 
 A resumed run goes on in the same log.jsonl: records beyond the step that it starts from are taken out first.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import sys
 import time
+from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from denspi.training.status_line import StatusLine
 
 
 class Progress:
@@ -25,33 +29,43 @@ class Progress:
         self.path, self.total, self.is_quiet = folder / "log.jsonl", total, is_quiet
         self.sums: dict[str, Tensor] = {}
         self.count = 0
+        self.line = StatusLine(is_quiet)
 
-    def begin(self, done: int) -> None:
-        """Start the clock after `done` steps, and the log with what they left."""
+    @contextlib.contextmanager
+    def begin(self, done: int) -> Iterator[None]:
+        """Start the clock after `done` steps, and the log with what they left; the steps are in the block."""
         self.seconds_before = 0.0 if self.is_quiet else _trim(self.path, done)
         self.began, self.done_before = time.monotonic(), done
+        with self.line:
+            yield
 
     def step(self, step: int, values: dict[str, Tensor]) -> None:
         """Take in the values of one step."""
         for name, value in values.items():
             self.sums[name] = self.sums.get(name, torch.zeros((), device=value.device)) + value.detach()
         self.count += 1
-        if step % self.EVERY and step != self.total:
-            return
+        is_record = step % self.EVERY == 0 or step == self.total
+        is_due = self.line.is_due(step / self.total)
+        if not is_record and not is_due:
+            return  # to read a sum makes the GPU wait
         means = {name: round(float(value) / self.count, 5) for name, value in self.sums.items()}
-        self.sums, self.count = {}, 0
-        self._write({"step": step, **means})
-        rate = (step - self.done_before) / (time.monotonic() - self.began)
-        shown = "  ".join(f"{name} {value:.3f}" for name, value in means.items())
-        left = (self.total - step) / rate
-        line = f"step {step}/{self.total}  {rate:.1f} steps/s  {left:.0f} s left  {shown}"
-        self._say(line, is_passing=step != self.total)
+        if is_record:
+            self.sums, self.count = {}, 0
+            self._write({"step": step, **means})
+        if step == self.total:
+            self.line.keep(self._line(step, means))
+        elif is_due:
+            self.line.show(self._line(step, means), step / self.total)
+
+    def validating(self, epoch: int) -> None:
+        """A validation after `epoch` epochs begins, which may take a while."""
+        self.line.pass_by(f"epoch {epoch}: validating")
 
     def scores(self, epoch: int, step: int, scores: dict[str, float]) -> None:
         """A validation after `epoch` epochs."""
         self._write({"step": step, "epoch": epoch, **scores})
         shown = "  ".join(f"{name} {value:.4g}" for name, value in scores.items())
-        self._say(f"epoch {epoch}: {shown}", is_passing=False)
+        self.line.keep(f"epoch {epoch}: {shown}")
 
     def state_dict(self) -> dict[str, Any]:
         """The sums since the last record."""
@@ -61,19 +75,18 @@ class Progress:
         """Go on with those sums."""
         self.sums, self.count = state["sums"], state["count"]
 
+    def _line(self, step: int, means: dict[str, float]) -> str:
+        """The loss is the mean since the last record, as are the parts of it that follow."""
+        rate = (step - self.done_before) / max(time.monotonic() - self.began, 1e-6)
+        left = timedelta(seconds=round((self.total - step) / rate))
+        shown = "  ".join(f"{name} {value:.3f}" for name, value in means.items())
+        return f"step {step:,}/{self.total:,}  {rate:.1f} steps/s  {left} left  {shown}"
+
     def _write(self, record: dict[str, Any]) -> None:
         if not self.is_quiet:
             seconds = self.seconds_before + time.monotonic() - self.began
             with self.path.open("a") as file:
                 file.write(json.dumps({"seconds": round(seconds, 1), **record}) + "\n")
-
-    def _say(self, line: str, is_passing: bool) -> None:
-        if self.is_quiet:
-            return
-        if sys.stderr.isatty():
-            print(f"\r\033[K{line}", end="" if is_passing else "\n", file=sys.stderr, flush=True)
-        elif not is_passing:
-            print(line, file=sys.stderr, flush=True)
 
 
 def _trim(path: Path, done: int) -> float:

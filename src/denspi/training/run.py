@@ -4,6 +4,8 @@
     OUTPUT/pretrain   a phrase model trained on questions made from plain text
     OUTPUT/phrase     the phrase model trained within paragraphs (the paper's Table 1)
     OUTPUT/negatives  the same, trained on against other paragraphs (the paper's Table 2)
+    OUTPUT/filter     the last of them, with its filter and its quantizer; filter.json: recall against size
+    OUTPUT/calibrate  the same, with its sparse weight and its confidence; calibration.json: the open setting
 
 Every stage folder gets model.json, model.safetensors, tokenizer.json, log.jsonl and scores.json; a stage
 whose scores.json is there is done and not run again.
@@ -11,12 +13,12 @@ whose scores.json is there is done and not run again.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +28,34 @@ import torch.distributed as dist
 from torch import nn
 
 from denspi.corpus.squad import read_squad
-from denspi.dense.backbone import Backbone, load_backbone
+from denspi.dense.backbone import AnyBackbone, Backbone, load_backbone
+from denspi.dense.encoder import WindowSettings
+from denspi.dense.lstm import LstmBackbone
 from denspi.dense.model import PhraseModel, ReaderModel
 from denspi.dense.model_folder import load_phrase_model, load_reader_model, save_model
-from denspi.errors import ModelError, SettingsError
+from denspi.dense.torch_encoder import torch_encoder
+from denspi.errors import MissingExtraError, ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
 from denspi.training.batches import Teacher
+from denspi.training.calibrate import calibrate
 from denspi.training.cloze import cloze_examples
+from denspi.training.curves import draw_curves
 from denspi.training.examples import Example, is_held_out, make_examples
+from denspi.training.filter_stage import Reading, costs, finish_filter
+from denspi.training.filter_task import FilterTask
 from denspi.training.graphs import GraphReplay
-from denspi.training.loop import evaluated, fit
+from denspi.training.loop import Task, evaluated, fit
 from denspi.training.phrase_task import PhraseTask
 from denspi.training.reader_task import ReaderTask, read_pairs
-from denspi.training.settings import PhraseStage, PretrainStage, ReaderStage, RunSettings, what_counts
+from denspi.training.settings import (
+    CalibrateStage,
+    FilterStage,
+    PhraseStage,
+    PretrainStage,
+    ReaderStage,
+    RunSettings,
+    what_counts,
+)
 
 
 class Run:
@@ -55,6 +72,7 @@ class Run:
         if not kept or not held_out:
             raise SettingsError(f"held_out_share {settings.held_out_share} leaves no article on one side")
         self.examples = make_examples(kept, self.tokenizer, settings.limits)
+        self.held_out_articles = held_out
         self.held_out = make_examples(held_out, self.tokenizer, settings.limits)
         self.report: list[Example] = []
         if settings.report is not None:
@@ -74,6 +92,11 @@ class Run:
             if stage:
                 self._phrase(name, stage, before)
                 before = name
+        if self.settings.filter:
+            self._filter(self.settings.filter, before)
+            before = "filter"
+        if self.settings.calibrate:
+            self._calibrate(self.settings.calibrate, before)
 
     def _reader(self, stage: ReaderStage) -> None:
         if self._is_done("reader"):
@@ -96,8 +119,8 @@ class Run:
             model = load_phrase_model(self.output / before)
             self._use_graphs(model)
         else:
-            second = self._backbone() if self.settings.model.independent_encoders else None
             torch.manual_seed(self.settings.seed)
+            second = self._backbone() if self.settings.model.independent_encoders else None
             model = PhraseModel(self._backbone(), self.settings.model, second)
         teacher = self._teacher() if stage.loss.distillation else None
         examples = self._made_up(stage) if isinstance(stage, PretrainStage) else self.examples
@@ -111,6 +134,54 @@ class Run:
             teacher,
         )
         self._train(name, task, stage)
+
+    def _filter(self, stage: FilterStage, before: str | None) -> None:
+        if self._is_done("filter"):
+            return
+        began = time.monotonic()
+        model = self._phrase_model(before, stage.model)
+        self._say(f"filter: encoding up to {stage.paragraphs} paragraphs to train on, and the held-out ones")
+        task = FilterTask(model, self.tokenizer, self.examples, self.held_out, stage, self.settings.seed)
+        scores = self._fit("filter", task, stage)
+        model.eval()
+        held_out = Reading(task, self.held_out, task.held_out_vectors)
+        curve = finish_filter(task, held_out)
+        assert model.filter_thresholds is not None
+        assert model.quantizer is not None
+        chosen = model.filter_thresholds, model.quantizer
+        record: dict[str, Any] = {"held_out": scores | costs(held_out, *chosen)}
+        if self.report:
+            record["report"] = costs(Reading(task, self.report, task.encode(self.report)), *chosen)
+        if _is_first():
+            (self.output / "filter" / "filter.json").write_text(json.dumps(curve, indent=1) + "\n")
+        self._leave("filter", model, record, began)
+
+    def _calibrate(self, stage: CalibrateStage, before: str | None) -> None:
+        if self._is_done("calibrate"):
+            return
+        began = time.monotonic()
+        model = self._phrase_model(before, stage.model)
+        self._say(f"calibrate: searching {len(self.held_out)} paragraphs for every question about them")
+        encoder = torch_encoder(model, self.tokenizer, WindowSettings(batch=512))
+        result = calibrate(encoder, self.held_out_articles, stage.weights)
+        model.calibration = result.chosen
+        chosen = next(each for each in result.weights if each.sparse_weight == result.chosen.sparse_weight)
+        record = {"held_out": {**asdict(chosen), "calibration_error": result.calibration_error}}
+        if _is_first():
+            folder = self.output / "calibrate"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "calibration.json").write_text(json.dumps(asdict(result), indent=1) + "\n")
+        self._leave("calibrate", model, record, began)
+
+    def _phrase_model(self, before: str | None, given: Path | None) -> PhraseModel:
+        """The model of the stage before, or the one that the settings name."""
+        folder = self.output / before if before else given
+        assert folder is not None
+        if (folder / "tokenizer.json").read_bytes() != self.tokenizer_path.read_bytes():
+            raise ModelError(
+                f"{folder}: its tokenizer is not that of {self.settings.encoder}; set encoder to it"
+            )
+        return load_phrase_model(folder).to(self.device)
 
     def _made_up(self, stage: PretrainStage) -> list[Example]:
         settings = self.settings
@@ -128,22 +199,38 @@ class Run:
         return done
 
     def _train(self, name: str, task: PhraseTask | ReaderTask, stage: PhraseStage | ReaderStage) -> None:
-        folder = self.output / name
-        folder.mkdir(parents=True, exist_ok=True)
         began = time.monotonic()
-        self._say(f"{name}: {len(task.order(0))} batches an epoch, {stage.loop.epochs} epochs")
-        made_with = what_counts(self.settings, name, stage)
-        scores = fit(task, stage.loop, self.settings.seed, folder, self.device, made_with)
-        record: dict[str, Any] = {"held_out": scores}
+        record: dict[str, Any] = {"held_out": self._fit(name, task, stage)}
         if self.report:
             task.held_out = self.report
             record["report"] = evaluated(task.model, task.validate)
+        self._leave(name, task.model, record, began)
+
+    def _fit(self, name: str, task: Task, stage: PhraseStage | ReaderStage | FilterStage) -> dict[str, float]:
+        folder = self.output / name
+        folder.mkdir(parents=True, exist_ok=True)
+        self._say(f"{name}: {len(task.order(0))} batches an epoch, {stage.loop.epochs} epochs")
+        made_with = what_counts(self.settings, name, stage)
+        return fit(task, stage.loop, self.settings.seed, folder, self.device, made_with)
+
+    def _leave(
+        self, name: str, model: PhraseModel | ReaderModel, record: dict[str, Any], began: float
+    ) -> None:
+        """Write what a finished stage leaves; scores.json last, which says that it is finished."""
+        folder = self.output / name
         record["seconds"] = round(time.monotonic() - began, 1)
-        record["settings"] = json.loads(json.dumps(dataclasses.asdict(self.settings), default=str))
+        record["settings"] = json.loads(json.dumps(asdict(self.settings), default=str))
         if _is_first():
-            save_model(task.model, self.tokenizer_path, folder)
-            (folder / "scores.json").write_text(json.dumps(record, indent=1) + "\n")
+            save_model(model, self.tokenizer_path, folder)
+            half_written = folder / "scores.tmp"  # an empty one, on a full disk, is no sign of a done stage
+            half_written.write_text(json.dumps(record, indent=1) + "\n")
+            os.replace(half_written, folder / "scores.json")
             (folder / "checkpoint.pt").unlink(missing_ok=True)
+            try:
+                if (folder / "log.jsonl").exists():  # not every stage has steps
+                    draw_curves(folder)
+            except MissingExtraError as error:
+                self._say(f"{folder / 'curves.png'}: not drawn, {error}")
         _wait()
         self._say(f"{name}: done, {json.dumps({k: v for k, v in record.items() if k != 'settings'})}")
 
@@ -192,14 +279,20 @@ class Run:
                 )
         return theirs
 
-    def _backbone(self) -> Backbone:
-        start = self.settings.start
-        backbone = load_reader_model(start).backbone if start else load_backbone(self.settings.encoder)
+    def _backbone(self) -> AnyBackbone:
+        backbone = self._first_backbone()
         needed = self.settings.limits.paragraph_pieces + self.settings.limits.question_pieces + 4
         if needed > backbone.max_pieces:
             raise SettingsError(f"limits: {needed} pieces do not fit the encoder's {backbone.max_pieces}")
         self._use_graphs(backbone)
         return backbone
+
+    def _first_backbone(self) -> AnyBackbone:
+        if self.settings.start:
+            return load_reader_model(self.settings.start).backbone
+        if self.settings.lstm:
+            return LstmBackbone(self.settings.lstm, self.tokenizer.vocab_size)
+        return load_backbone(self.settings.encoder)
 
     def _use_graphs(self, model: nn.Module) -> None:
         if self.settings.graphs and self.device.type == "cuda":

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from denspi.dense.lstm import LstmSettings
 from denspi.dense.model import PhraseSettings
 from denspi.training.examples import Limits
 from denspi.training.loop import LoopSettings
@@ -79,10 +80,56 @@ class PretrainStage(PhraseStage):
 
 
 @dataclass(frozen=True, slots=True)
+class FilterLoop(LoopSettings):
+    """Two linear layers on vectors that are there already: many fast passes."""
+
+    epochs: int = 20
+    learning_rate: float = 0.1
+    validate_every_epochs: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FilterStage:
+    """Train the filter heads on the vectors of `paragraphs` paragraphs, choose thresholds, fit the quantizer.
+
+    `recall` is the share of the held-out answers that the filter must keep. `model` is the folder of the
+    phrase model to start from where no stage of this run makes one.
+    """
+
+    loop: FilterLoop = field(default_factory=FilterLoop)
+    model: Path | None = None
+    recall: float = 0.995
+    batch: int = 32
+    paragraphs: int = 3000  # their vectors are held in memory
+
+    def __post_init__(self) -> None:
+        if not 0 < self.recall <= 1:
+            raise ValueError("recall lies in (0, 1]")
+        if self.batch < 1 or self.paragraphs < 1:
+            raise ValueError("batch and paragraphs are positive")
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrateStage:
+    """Choose the sparse weight, one of `weights`, and fit the confidence, searching the held-out articles.
+
+    `model` is the folder of the phrase model where no stage of this run makes one.
+    """
+
+    weights: tuple[float, ...] = (0.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 75.0, 100.0, 150.0, 200.0)
+    model: Path | None = None
+
+    def __post_init__(self) -> None:
+        if not self.weights or min(self.weights) < 0:
+            raise ValueError("weights names at least one sparse weight, none of them negative")
+
+
+@dataclass(frozen=True, slots=True)
 class RunSettings:
     """A whole run. `encoder` is a folder or a hub id; `teacher` a trained reader's folder.
 
-    `start`, a trained reader's folder too, hands its fine-tuned encoder to the first stage.
+    `start`, a trained reader's folder too, hands its fine-tuned encoder to the first stage. With `lstm`, an
+    LSTM is trained from scratch, and `encoder` gives nothing but its tokenizer.
     """
 
     data: Path
@@ -93,27 +140,41 @@ class RunSettings:
     teacher: Path | None = None
     start: Path | None = None
     graphs: bool = True  # on a GPU: record the encoder's kernels once and replay them
+    lstm: LstmSettings | None = None
     model: PhraseSettings = field(default_factory=PhraseSettings)
     limits: Limits = field(default_factory=Limits)
     reader: ReaderStage | None = None
     pretrain: PretrainStage | None = None
     phrase: PhraseStage | None = None
     negatives: PhraseStage | None = None
+    filter: FilterStage | None = None
+    calibrate: CalibrateStage | None = None
 
     def __post_init__(self) -> None:
         if self.seed < 0 or not 0 < self.held_out_share < 1:
             raise ValueError("seed is not negative, held_out_share lies between 0 and 1")
+        if self.lstm and self.start:
+            raise ValueError("lstm and start both say where the encoder comes from: choose one of them")
         for name, stage in (("pretrain", self.pretrain), ("phrase", self.phrase)):
             if stage and stage.negatives != "none":
                 raise ValueError(f"{name}.negatives has no trained model to find them with; use [negatives]")
         if self.negatives and self.negatives.negatives != "none" and not self.phrase:
             raise ValueError("negatives.negatives are found with the model of [phrase], which is missing")
+        has_model = bool(self.pretrain or self.phrase or self.negatives)
+        for name, last in (("filter", self.filter), ("calibrate", self.calibrate)):
+            if last and has_model and last.model:
+                raise ValueError(f"{name}.model and a stage that makes a phrase model: choose one of them")
+            if last and not has_model and not last.model:
+                raise ValueError(f"{name} needs a phrase model: set {name}.model, or train one in [phrase]")
+            has_model = has_model or last is not None
 
 
-def what_counts(settings: RunSettings, name: str, stage: ReaderStage | PhraseStage) -> dict[str, str]:
+def what_counts(
+    settings: RunSettings, name: str, stage: ReaderStage | PhraseStage | FilterStage
+) -> dict[str, str]:
     """What the weights of a stage depend on, as dotted keys: a checkpoint made with others is not resumed."""
     table = asdict(settings)
-    for key in ("reader", "pretrain", "phrase", "negatives", "report", "graphs"):
+    for key in ("reader", "pretrain", "phrase", "negatives", "filter", "calibrate", "report", "graphs"):
         del table[key]
     table[name] = asdict(stage)
     for key in ("validate_every_epochs", "checkpoint_every_seconds", "workers"):

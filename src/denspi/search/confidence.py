@@ -1,0 +1,57 @@
+"""How sure an answer is: its margin over the best rival, as a probability. Pure.
+
+Raw scores shift with the size of a collection; the distance to the next different answer shifts less. The two
+numbers of the curve are fitted in training, on held-out articles, and belong to the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """``1 / (1 + exp(-(slope * margin + intercept)))``."""
+
+    slope: float
+    intercept: float
+
+    def of(self, margin: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability that an answer with this margin is right."""
+        return 1 / (1 + np.exp(-(self.slope * margin + self.intercept)))
+
+
+def fit_confidence(margin: NDArray[np.float64], is_right: NDArray[np.bool_], steps: int = 50) -> Confidence:
+    """Logistic regression of right answers on margins, by Newton's method with a slight pull towards zero."""
+    inputs = np.stack([margin, np.ones_like(margin)], axis=1)
+    weights = np.zeros(2)
+    pull = 1e-3 * np.eye(2)
+    for _ in range(steps):
+        found = 1 / (1 + np.exp(-inputs @ weights))
+        gradient = inputs.T @ (found - is_right) + pull @ weights
+        curvature = (inputs * (found * (1 - found))[:, None]).T @ inputs + pull
+        weights = weights - np.linalg.solve(curvature, gradient)
+    return Confidence(float(weights[0]), float(weights[1]))
+
+
+def calibration_error(confidence: NDArray[np.float64], is_right: NDArray[np.bool_], bins: int = 10) -> float:
+    """Expected calibration error: the mean distance of stated and true accuracy, over bins of equal size."""
+    order = np.argsort(confidence, kind="stable")
+    gaps = [
+        abs(confidence[part].mean() - is_right[part].mean()) * len(part)
+        for part in np.array_split(order, bins)
+        if len(part)
+    ]
+    return float(sum(gaps) / max(1, len(confidence)))
+
+
+def risk_coverage(
+    confidence: NDArray[np.float64], is_right: NDArray[np.bool_], coverages: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The share of wrong answers among the surest ones, for each share of questions that is answered."""
+    wrong = ~is_right[np.argsort(-confidence, kind="stable")]
+    counts = np.maximum(1, np.round(coverages * len(wrong)).astype(int))
+    return np.asarray(np.cumsum(wrong)[counts - 1] / counts, dtype=np.float64)

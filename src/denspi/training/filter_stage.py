@@ -1,0 +1,100 @@
+"""What follows once the filter heads are trained: thresholds, the quantizer, and what each of them costs.
+
+All is chosen on held-out training articles or fitted to training paragraphs, never to a corpus and never to
+the articles of `report`. Computes and hands back records; writes nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from denspi.dense.filter import FilterThresholds, filtered, kept_ends, kept_starts
+from denspi.dense.quantizer import Quantizer, fit_code
+from denspi.search.reading import read_paragraph, rows_of
+from denspi.text.answers import mean_scores
+from denspi.training.examples import Example
+from denspi.training.filter_task import FilterTask
+from denspi.training.thresholds import border_logits, choose_thresholds, survival
+from denspi.vectors import ParagraphVectors
+
+RECALLS = (0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
+
+
+class Reading:
+    """Some articles with everything that is asked of them encoded, to be read in several ways."""
+
+    def __init__(
+        self, task: FilterTask, examples: Sequence[Example], vectors: Sequence[ParagraphVectors]
+    ) -> None:
+        self.examples, self.paragraphs = examples, list(task.scored(vectors))
+        self.logits = border_logits(examples, self.paragraphs)
+        questions = task.encoder.encode_questions([q.text for e in examples for q in e.questions])
+        self.runs = list(rows_of(questions, [len(e.questions) for e in examples]))
+
+    def scores(self, changed: Callable[[ParagraphVectors], ParagraphVectors]) -> tuple[float, float]:
+        """EM and F1 with every paragraph changed."""
+        predictions = [
+            span.of(example.text)
+            for example, run, paragraph in zip(self.examples, self.runs, self.paragraphs, strict=True)
+            for span in read_paragraph(run, changed(paragraph))
+        ]
+        return mean_scores(predictions, [q.answers for e in self.examples for q in e.questions])
+
+
+def finish_filter(task: FilterTask, held_out: Reading) -> dict[str, Any]:
+    """Give the model its thresholds and its quantizer; returns what filter.json says."""
+    logits, target = held_out.logits, task.stage.recall
+    thresholds = choose_thresholds(logits, target)
+    task.model.filter_thresholds = thresholds
+    task.model.quantizer = fit_quantizer(list(task.scored(task.vectors)), thresholds)
+    return {
+        "recall_target": target,
+        "thresholds": dataclasses.asdict(thresholds),
+        "answers": logits.answers,
+        "starts": len(logits.starts),
+        "ends": len(logits.ends),
+        "curve": [_point(held_out, recall) for recall in sorted({*RECALLS, target})],
+    }
+
+
+def _point(held_out: Reading, recall: float) -> dict[str, float]:
+    """What a recall target costs, in rows and in reading."""
+    thresholds = choose_thresholds(held_out.logits, recall)
+    em, f1 = held_out.scores(lambda paragraph: filtered(paragraph, thresholds))
+    found = dataclasses.asdict(survival(held_out.logits, thresholds))
+    start, end = thresholds.start, thresholds.end
+    return {"target": recall, **found, "em": em, "f1": f1, "start_threshold": start, "end_threshold": end}
+
+
+def fit_quantizer(vectors: Sequence[ParagraphVectors], thresholds: FilterThresholds) -> Quantizer:
+    """Ranges for the rows that the filter keeps: what it drops is never stored."""
+    starts = [kept_starts(each, thresholds) for each in vectors]
+    ends = [kept_ends(each, thresholds) for each in vectors]
+    return Quantizer(
+        fit_code(np.concatenate([v.starts[kept] for v, kept in zip(vectors, starts, strict=True)])),
+        fit_code(np.concatenate([v.ends[kept] for v, kept in zip(vectors, ends, strict=True)])),
+        fit_code(np.concatenate([v.start_keys[kept] for v, kept in zip(vectors, starts, strict=True)])),
+        fit_code(np.concatenate([v.end_keys[kept] for v, kept in zip(vectors, ends, strict=True)])),
+    )
+
+
+def costs(articles: Reading, thresholds: FilterThresholds, quantizer: Quantizer) -> dict[str, float]:
+    """What thresholds and quantizer do to some articles.
+
+    Shares of one for what is kept; EM and F1 of reading as it is, with the filter, with int8 rows, and with
+    both (``stored``), as an index has it.
+    """
+    ways: dict[str, Callable[[ParagraphVectors], ParagraphVectors]] = {
+        "": lambda p: p,
+        "_filtered": lambda p: filtered(p, thresholds),
+        "_int8": quantizer.stored,
+        "_stored": lambda p: quantizer.stored(filtered(p, thresholds)),
+    }
+    found: dict[str, float] = dataclasses.asdict(survival(articles.logits, thresholds))
+    for name, changed in ways.items():
+        found[f"em{name}"], found[f"f1{name}"] = articles.scores(changed)
+    return found
