@@ -80,12 +80,13 @@ def measure(
     frequencies.save(folder)
     norms.save(folder)
     retriever = SparseRetriever.open(folder)
-    postings = retriever.postings
+    postings, compiled = retriever.postings, SparseRetriever.open(folder, compiled=True).postings
     matrix = by_paragraph(segment, frequencies, norms.units)
     bm25, bm25_build_s = clocked(lambda: bm25_index(texts, "numpy"))
     bm25_fast = bm25_index(texts, "numba")
     systems: dict[str, Ask] = {
         "denspi, paragraphs": lambda text: postings.top_paragraphs(retriever.weigh(text), K),
+        "denspi compiled, paragraphs": lambda text: compiled.top_paragraphs(retriever.weigh(text), K),
         "denspi, documents": lambda text: retriever.top_documents(text, K),
         "denspi, paragraphs by both": lambda text: retriever.top_paragraphs(text, K),
         "scipy CSR times vector, paragraphs": csr_times_vector(matrix, retriever),
@@ -201,6 +202,7 @@ def agree(systems: dict[str, Ask], questions: list[str]) -> None:
     """Stop if the rivals that should give the same scores do not."""
     for text in questions:
         ours = systems["denspi, paragraphs"](text).scores
+        np.testing.assert_array_equal(systems["denspi compiled, paragraphs"](text).scores, ours)
         for name in ("scipy CSR times vector, paragraphs", "scipy question times CSC, paragraphs"):
             np.testing.assert_allclose(systems[name](text).scores[: len(ours)], ours, atol=1e-5)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from denspi.errors import InputError
+from denspi.errors import InputError, MissingExtraError
 from denspi.sparse import (
     Postings,
     SparseRetriever,
@@ -52,9 +54,11 @@ def check(postings: Postings, retriever: SparseRetriever, oracle: Any, text: str
     np.testing.assert_allclose(by_paragraph, paragraphs, atol=1e-6)
     np.testing.assert_allclose(by_document, documents, atol=1e-6)
     both = by_paragraph + by_document[postings.documents_of_paragraphs()]
+    compiled = Postings(postings.segment, postings.norms, compiled=True)
     for k in (1, 3, 100):
         for scores, hits in (
             (by_paragraph, postings.top_paragraphs(question, k)),
+            (by_paragraph, compiled.top_paragraphs(question, k)),
             (by_document, postings.top_documents(question, k)),
             (both, postings.top_paragraphs_by_both(question, k)),
         ):
@@ -70,6 +74,22 @@ def test_scores_are_scipys(
     retriever: SparseRetriever, documents: list[Document], make_oracle: Make, text: str
 ) -> None:
     check(retriever.postings, retriever, make_oracle(documents), text)
+
+
+def test_counts_that_no_posting_has_room_for(make_document: Make, make_oracle: Make, folder: Path) -> None:
+    texts = ("tick " * 300, "tick tock " * 40, "tock")
+    documents = [make_document(str(number), "Clock", text) for number, text in enumerate(texts)]
+    retriever = SparseRetriever.build(documents, folder)
+    for text in ("tick", "tock tick", "clock"):
+        check(retriever.postings, retriever, make_oracle(documents), text)
+
+
+def test_a_missing_compiler_is_one_clear_line(
+    retriever: SparseRetriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "denspi.sparse.compiled", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'denspi\[fast\]'"):
+        Postings(retriever.postings.segment, retriever.postings.norms, compiled=True)
 
 
 @given(collection=COLLECTION, text=TEXT)

@@ -14,6 +14,7 @@ from denspi.dense.encoder import Layout
 from denspi.dense.export import ExportSettings, export_phrase_model
 from denspi.dense.model_folder import load_phrase_model
 from denspi.dense.onnx_encoder import load_encoder
+from denspi.dense.runtime_folder import fingerprint
 from denspi.errors import SettingsError
 from denspi.settings import from_table
 from denspi.sparse import SparseRetriever
@@ -125,6 +126,7 @@ def test_the_stage_hands_its_choice_to_the_model_and_its_export(tiny: Path, tmp_
         "model": {"coherency_dim": 4},
         "phrase": {"loop": {"epochs": 1}},
         "calibrate": {"weights": [0, 50]},
+        "export": {"route": "float"},
     }
     Run(from_table(RunSettings, table), tmp_path).run()
     folder = tmp_path / "calibrate"
@@ -134,12 +136,11 @@ def test_the_stage_hands_its_choice_to_the_model_and_its_export(tiny: Path, tmp_
     assert [each["sparse_weight"] for each in told["weights"]] == [0, 50]
     scores = json.loads((folder / "scores.json").read_text())["held_out"]
     assert scores["em"] == max(each["em"] for each in told["weights"])
-    calibrated = export_phrase_model(folder, tmp_path / "exported", ExportSettings("float"))
-    assert load_encoder(tmp_path / "exported").calibration == model.calibration
+    assert load_encoder(tmp_path / "export").calibration == model.calibration
     # what is indexed does not depend on it
     plain = export_phrase_model(tmp_path / "phrase", tmp_path / "plain", ExportSettings("float"))
     assert plain.calibration is None
-    assert plain.fingerprint == calibrated.fingerprint
+    assert plain.fingerprint == fingerprint(tmp_path / "export")
 
 
 def test_calibration_needs_a_model(tiny: Path) -> None:

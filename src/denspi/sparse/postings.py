@@ -7,12 +7,14 @@ Every path adds the same numbers in the same order, so the same pair has the sam
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from denspi.errors import InputError
+from denspi.errors import InputError, MissingExtraError
 from denspi.sparse.layout import COUNT_BITS, COUNT_MASK, Segment
 from denspi.sparse.norms import Norms
 from denspi.sparse.tfidf import SparseQuestion
@@ -35,12 +37,14 @@ class Postings:
     """One searchable segment. Threads may share it.
 
     `allowed` is a mask over all documents or paragraphs of the segment; what it forbids is left out *before*
-    the cut to k. Only scores above 0 are hits.
+    the cut to k. Only scores above 0 are hits. `compiled` searches paragraphs by the same definition in a
+    compiled loop (see `compiled`), worth its start in programs that answer many questions.
     """
 
-    def __init__(self, segment: Segment, norms: Norms) -> None:
+    def __init__(self, segment: Segment, norms: Norms, compiled: bool = False) -> None:
         self.segment = segment
         self.norms = norms
+        self._best_units = _compiled_search() if compiled else None
         self._spare: list[NDArray[np.float64]] = []  # zeroed sums, one per thread at work
 
     def top_documents(
@@ -59,6 +63,10 @@ class Postings:
 
         Looks at the paragraphs in the question's lists only, so its time does not grow with the segment.
         """
+        if self._best_units is not None and allowed is None and k > 0:
+            hits = self._compiled_paragraphs(question, k)
+            if hits is not None:
+                return hits
         lists = self._read(question)
         scores = self._touched_scores(lists)
         self._forbid(scores, lists.units, allowed)
@@ -104,6 +112,18 @@ class Postings:
     def documents_of_paragraphs(self) -> NDArray[np.uint32]:
         """The document number of every paragraph of the segment."""
         return np.delete(self.segment.unit_documents, self.segment.document_units[:-1])
+
+    def _compiled_paragraphs(self, question: SparseQuestion, k: int) -> Hits | None:
+        """The same as the rest of `top_paragraphs`; None where a count overflows its posting."""
+        assert self._best_units is not None
+        lengths, places = (np.array(each, np.int64) for each in self.segment.lengths.look_up(question.ids))
+        sums = self._spare.pop() if self._spare else np.zeros(self.segment.unit_count)
+        units, scores = np.zeros(k, np.uint32), np.zeros(k)
+        factors = question.weights * question.idf
+        stored = self.segment.postings, places, lengths, factors, self.norms.units, _LOG_COUNTS
+        found = self._best_units(*stored, sums, units, scores)
+        self._spare.append(sums)
+        return Hits(self._paragraphs(units[:found].astype(np.int64)), scores[:found]) if found >= 0 else None
 
     def _document_scores(self, lists: _Lists) -> NDArray[np.float64]:
         documents = self.segment.unit_documents.take(lists.units, mode="clip")
@@ -171,6 +191,14 @@ class Postings:
             counts = np.concatenate([*slices])
         units = (packed >> COUNT_BITS).astype(np.int64)
         return _Lists(units, counts, [each[1] for each in held], [each[2] for each in held])
+
+
+def _compiled_search() -> Callable[..., int]:
+    try:
+        from denspi.sparse.compiled import best_units
+    except ImportError:
+        raise MissingExtraError("the compiled search", "fast") from None
+    return cast(Callable[..., int], best_units)
 
 
 def _log_counts(counts: NDArray[np.uint32]) -> NDArray[np.float64]:

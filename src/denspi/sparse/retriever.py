@@ -38,10 +38,11 @@ class SparseRetriever:
         return cls.open(folder)
 
     @classmethod
-    def open(cls, folder: Path) -> SparseRetriever:
-        """Map what `build` wrote."""
+    def open(cls, folder: Path, compiled: bool = False) -> SparseRetriever:
+        """Map what `build` wrote; `compiled` is for many questions (see `Postings`)."""
         segment = Segment.open(folder)
-        return cls(Postings(segment, Norms.open(folder, segment)), UnitFrequencies.open(folder))
+        postings = Postings(segment, Norms.open(folder, segment), compiled)
+        return cls(postings, UnitFrequencies.open(folder))
 
     def weigh(self, question: str) -> SparseQuestion:
         """The question as a sparse vector."""

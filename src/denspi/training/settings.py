@@ -125,6 +125,22 @@ class CalibrateStage:
 
 
 @dataclass(frozen=True, slots=True)
+class ExportStage:
+    """Write the last phrase model, and the reader if the run trains one, as onnxruntime runs them.
+
+    `texts` training paragraphs with a question each show how wide activations are (see `dense.export`).
+    """
+
+    route: Literal["float", "int8", "blocks8"] = "int8"
+    reduced_range: bool = False
+    texts: int = 64
+
+    def __post_init__(self) -> None:
+        if self.texts < 0:
+            raise ValueError("texts is not negative")
+
+
+@dataclass(frozen=True, slots=True)
 class RunSettings:
     """A whole run. `encoder` is a folder or a hub id; `teacher` a trained reader's folder.
 
@@ -149,6 +165,7 @@ class RunSettings:
     negatives: PhraseStage | None = None
     filter: FilterStage | None = None
     calibrate: CalibrateStage | None = None
+    export: ExportStage | None = None
 
     def __post_init__(self) -> None:
         if self.seed < 0 or not 0 < self.held_out_share < 1:
@@ -167,6 +184,8 @@ class RunSettings:
             if last and not has_model and not last.model:
                 raise ValueError(f"{name} needs a phrase model: set {name}.model, or train one in [phrase]")
             has_model = has_model or last is not None
+        if self.export and not (has_model or self.reader):
+            raise ValueError("export has nothing to export: train a model, or name one in [calibrate]")
 
 
 def what_counts(
@@ -174,7 +193,8 @@ def what_counts(
 ) -> dict[str, str]:
     """What the weights of a stage depend on, as dotted keys: a checkpoint made with others is not resumed."""
     table = asdict(settings)
-    for key in ("reader", "pretrain", "phrase", "negatives", "filter", "calibrate", "report", "graphs"):
+    stages = ("reader", "pretrain", "phrase", "negatives", "filter", "calibrate", "export")
+    for key in (*stages, "report", "graphs"):
         del table[key]
     table[name] = asdict(stage)
     for key in ("validate_every_epochs", "checkpoint_every_seconds", "workers"):

@@ -1,0 +1,54 @@
+"""What a run starts from: the tokenizer, and backbones with pretrained, handed-on or fresh weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from denspi.dense.backbone import AnyBackbone, Backbone, load_backbone
+from denspi.dense.lstm import LstmBackbone
+from denspi.dense.model_folder import load_reader_model
+from denspi.errors import ModelError, SettingsError
+from denspi.text.tokens import Tokenizer
+from denspi.training.graphs import GraphReplay
+from denspi.training.settings import RunSettings
+
+
+def find_tokenizer(encoder: str) -> Path:
+    """The tokenizer.json of an encoder folder or of a hub id."""
+    folder = Path(encoder)
+    if folder.is_dir():
+        return folder / "tokenizer.json"
+    from huggingface_hub import hf_hub_download  # comes with transformers; only a hub id needs it
+
+    try:
+        return Path(hf_hub_download(encoder, "tokenizer.json"))
+    except (OSError, ValueError) as error:
+        first = str(error).strip().splitlines()[0]
+        raise ModelError(f"{encoder}: neither a folder nor reachable on the hub ({first})") from None
+
+
+def starting_backbone(settings: RunSettings, tokenizer: Tokenizer, device: torch.device) -> AnyBackbone:
+    """A backbone as the settings want it; `SettingsError` if their longest input does not fit it."""
+    backbone: AnyBackbone
+    if settings.start:
+        backbone = load_reader_model(settings.start).backbone
+    elif settings.lstm:
+        backbone = LstmBackbone(settings.lstm, tokenizer.vocab_size)
+    else:
+        backbone = load_backbone(settings.encoder)
+    needed = settings.limits.paragraph_pieces + settings.limits.question_pieces + 4
+    if needed > backbone.max_pieces:
+        raise SettingsError(f"limits: {needed} pieces do not fit the encoder's {backbone.max_pieces}")
+    use_graphs(backbone, settings, device)
+    return backbone
+
+
+def use_graphs(model: nn.Module, settings: RunSettings, device: torch.device) -> None:
+    """On a GPU, let the encoders in `model` replay recorded kernels while they train."""
+    if settings.graphs and device.type == "cuda":
+        for module in model.modules():
+            if isinstance(module, Backbone):
+                module.replay = GraphReplay(module)

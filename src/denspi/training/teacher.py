@@ -1,0 +1,69 @@
+"""The teacher's word logits for every training question: computed once and kept in the teacher's folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from denspi.corpus.squad import SquadArticle
+from denspi.dense.model_folder import load_reader_model
+from denspi.errors import ModelError
+from denspi.text.tokens import Tokenizer
+from denspi.training.batches import Teacher
+from denspi.training.examples import Example, Limits, make_examples
+from denspi.training.processes import is_first, say, wait
+from denspi.training.reader_task import read_pairs
+
+
+def teacher_logits(
+    folder: Path,
+    name: str,
+    articles: Sequence[SquadArticle],
+    examples: Sequence[Example],
+    limits: Limits,
+    device: torch.device,
+) -> dict[str, Teacher]:
+    """By question id, for the `examples` made of `articles`; `name` tells one selection from another."""
+    path = folder / f"teacher-{name}.npz"
+    if is_first() and not path.exists():
+        _ask(folder, path, articles, examples, limits, device)
+    wait()
+    with np.load(path, allow_pickle=False) as arrays:
+        start, end = arrays["start"], arrays["end"]
+    asked = [(e, q) for e in examples for q in e.questions if q.gold]
+    borders = np.cumsum([0, *(len(e.tokens.word_starts) for e, _ in asked)])
+    if borders[-1] != len(start):
+        raise ModelError(f"{path}: was made for other data; remove it to make it again")
+    return {
+        q.question_id: (start[a:b], end[a:b])
+        for (_, q), a, b in zip(asked, borders, borders[1:], strict=False)
+    }
+
+
+def _ask(
+    folder: Path,
+    path: Path,
+    articles: Sequence[SquadArticle],
+    examples: Sequence[Example],
+    limits: Limits,
+    device: torch.device,
+) -> None:
+    """The same paragraphs in the teacher's pieces; words are the same whatever the pieces."""
+    model, tokenizer = load_reader_model(folder).to(device), Tokenizer(folder / "tokenizer.json")
+    theirs = make_examples(articles, tokenizer, limits)
+    for ours, other in zip(examples, theirs, strict=True):
+        if len(ours.tokens.word_starts) != len(other.tokens.word_starts):
+            raise ModelError(
+                f"{folder}: its tokenizer cuts paragraphs elsewhere; it cannot teach this encoder"
+            )
+    pairs = [(e, q) for e in theirs for q in e.questions if q.gold]
+    say(f"teacher: reading {len(pairs)} pairs")
+    sides = list(read_pairs(model, tokenizer, pairs))
+    half_written = path.with_name("half-written.npz")
+    flat = [np.concatenate([s[side] for s in sides]).astype(np.float16) for side in (0, 1)]
+    np.savez(half_written, start=flat[0], end=flat[1])
+    os.replace(half_written, path)
