@@ -3,6 +3,7 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer
@@ -91,3 +92,15 @@ def save_facts(path: Path, articles: int, seed: int = 0) -> None:
             paragraphs.append({"context": context, "qas": questions})
         data.append({"title": f"Article_{number}", "paragraphs": paragraphs})
     path.write_text(json.dumps({"version": "1.1", "data": data}))
+
+
+def settings(tiny: Path, **stages: Any) -> dict[str, Any]:
+    """A run on the tiny encoder and facts in a folder, with the given stages."""
+    return {
+        "data": str(tiny / "facts.json"),
+        "encoder": str(tiny / "encoder"),
+        "held_out_share": 0.2,
+        "limits": {"paragraph_pieces": 64, "question_pieces": 16},
+        "model": {"coherency_dim": 4},
+        **stages,
+    }

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.tiny import settings
 
 from denspi.corpus.paragraphs import join_paragraphs
 from denspi.corpus.squad import SquadAnswer, SquadArticle, SquadParagraph, SquadQuestion
@@ -118,16 +119,12 @@ def test_what_is_reported_fits_together(articles: list[SquadArticle]) -> None:
 
 
 def test_the_stage_hands_its_choice_to_the_model_and_its_export(tiny: Path, tmp_path: Path) -> None:
-    table = {
-        "data": str(tiny / "facts.json"),
-        "encoder": str(tiny / "encoder"),
-        "held_out_share": 0.2,
-        "limits": {"paragraph_pieces": 64, "question_pieces": 16},
-        "model": {"coherency_dim": 4},
+    stages = {
         "phrase": {"loop": {"epochs": 1}},
         "calibrate": {"weights": [0, 50]},
         "export": {"route": "float"},
     }
+    table = settings(tiny, **stages)
     Run(from_table(RunSettings, table), tmp_path).run()
     folder = tmp_path / "calibrate"
     told = json.loads((folder / "calibration.json").read_text())

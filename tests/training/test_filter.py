@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.tiny import settings
 
 from denspi.dense.filter import kept_ends, kept_starts
 from denspi.dense.model_folder import load_phrase_model, save_model
@@ -21,17 +22,6 @@ from denspi.training.filter_task import FilterTask
 from denspi.training.run import Run
 from denspi.training.settings import FilterStage, RunSettings
 from denspi.training.thresholds import border_logits, survival
-
-
-def settings(tiny: Path, **stages: Any) -> dict[str, Any]:
-    return {
-        "data": str(tiny / "facts.json"),
-        "encoder": str(tiny / "encoder"),
-        "held_out_share": 0.2,
-        "limits": {"paragraph_pieces": 64, "question_pieces": 16},
-        "model": {"coherency_dim": 4},
-        **stages,
-    }
 
 
 def train(table: dict[str, Any], output: Path) -> Run:

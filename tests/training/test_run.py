@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.tiny import settings
 
 from denspi.dense.model_folder import load_phrase_model, load_reader_model
 from denspi.errors import DenspiError, ModelError
@@ -25,17 +26,6 @@ from denspi.training.run import Run
 from denspi.training.settings import RunSettings
 
 LOOP = {"epochs": 2, "learning_rate": 3e-3, "average": 0.9}
-
-
-def settings(tiny: Path, **stages: Any) -> dict[str, Any]:
-    return {
-        "data": str(tiny / "facts.json"),
-        "encoder": str(tiny / "encoder"),
-        "held_out_share": 0.2,
-        "limits": {"paragraph_pieces": 64, "question_pieces": 16},
-        "model": {"coherency_dim": 4},
-        **stages,
-    }
 
 
 def train(table: dict[str, Any], output: Path) -> None:
