@@ -116,7 +116,7 @@ class CalibrateStage:
     `model` is the folder of the phrase model where no stage of this run makes one.
     """
 
-    weights: tuple[float, ...] = (0.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 75.0, 100.0, 150.0, 200.0)
+    weights: tuple[float, ...] = (0.0, 5.0, 10.0, 20.0, 30.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 500.0)
     model: Path | None = None
 
     def __post_init__(self) -> None:
