@@ -27,7 +27,15 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from denspi.corpus import read_corpus, read_squad
-from denspi.sparse import Hits, Segment, SparseRetriever, UnitFrequencies, build_segment, compute_norms
+from denspi.sparse import (
+    Hits,
+    Postings,
+    Segment,
+    SparseRetriever,
+    UnitFrequencies,
+    build_segment,
+    compute_norms,
+)
 from denspi.sparse.layout import COUNT_BITS
 from denspi.sparse.ngrams import BUCKETS
 from denspi.types import Document
@@ -80,7 +88,7 @@ def measure(
     frequencies.save(folder)
     norms.save(folder)
     retriever = SparseRetriever.open(folder)
-    postings, compiled = retriever.postings, SparseRetriever.open(folder, compiled=True).postings
+    postings, compiled = retriever.postings, Postings(segment, norms, compiled=True)
     matrix = by_paragraph(segment, frequencies, norms.units)
     bm25, bm25_build_s = clocked(lambda: bm25_index(texts, "numpy"))
     bm25_fast = bm25_index(texts, "numba")

@@ -55,7 +55,7 @@ def check(postings: Postings, retriever: SparseRetriever, oracle: Any, text: str
     np.testing.assert_allclose(by_document, documents, atol=1e-6)
     both = by_paragraph + by_document[postings.documents_of_paragraphs()]
     compiled = Postings(postings.segment, postings.norms, compiled=True)
-    for k in (1, 3, 100):
+    for k in (1, 3, 100, 10**13):
         for scores, hits in (
             (by_paragraph, postings.top_paragraphs(question, k)),
             (by_paragraph, compiled.top_paragraphs(question, k)),

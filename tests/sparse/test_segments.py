@@ -169,3 +169,20 @@ def test_pickles_are_refused(documents: list[Document], folder: Path) -> None:
 def test_no_such_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such folder"):
         Segment.open(tmp_path / "nowhere")
+
+
+def test_postings_are_written_once(documents: list[Document], folder: Path) -> None:
+    SparseRetriever.build(documents, folder)
+    before = contents(folder)
+    with pytest.raises(InputError, match="already holds postings"):
+        SparseRetriever.build(documents[:1], folder)
+    assert contents(folder) == before
+
+
+def test_frequencies_of_another_index_are_refused(documents: list[Document], tmp_path: Path) -> None:
+    SparseRetriever.build(documents, tmp_path / "one")
+    SparseRetriever.build(documents[:2], tmp_path / "two")
+    for path in (tmp_path / "two").glob("frequencies-*"):
+        (tmp_path / "one" / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(InputError, match="norms were computed with n-gram frequencies"):
+        SparseRetriever.open(tmp_path / "one")

@@ -33,3 +33,5 @@ def test_every_token_is_kept_exactly_once_with_the_best_context(
 def test_impossible_overlap_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot overlap"):
         plan_windows(10, 4, 4)
+    with pytest.raises(ValueError, match="-3 tokens"):
+        plan_windows(-3, 4, 2)

@@ -42,6 +42,8 @@ def merge_segments(
 ) -> Segment:
     """One segment with the documents of all `parts`, in order; `kept` names by part the documents to keep."""
     folder.mkdir(parents=True, exist_ok=True)
+    if (folder / "postings.npy").exists():  # somebody may have mapped it
+        raise InputError(f"{folder}: already holds postings, which are written once; choose another folder")
     renumbering, unit_counts = _renumber(parts, kept or [None] * len(parts))
     Segment.save_documents(folder, unit_counts)
     total = sum(part.lengths.total for part in parts)

@@ -37,8 +37,8 @@ class Postings:
     """One searchable segment. Threads may share it.
 
     `allowed` is a mask over all documents or paragraphs of the segment; what it forbids is left out *before*
-    the cut to k. Only scores above 0 are hits. `compiled` searches paragraphs by the same definition in a
-    compiled loop (see `compiled`), worth its start in programs that answer many questions.
+    the cut to k. Only scores above 0 are hits. With `compiled`, `top_paragraphs` without a mask is a compiled
+    loop (see `compiled`), worth its start in programs that answer many questions.
     """
 
     def __init__(self, segment: Segment, norms: Norms, compiled: bool = False) -> None:
@@ -63,7 +63,7 @@ class Postings:
 
         Looks at the paragraphs in the question's lists only, so its time does not grow with the segment.
         """
-        if self._best_units is not None and allowed is None and k > 0:
+        if self._best_units is not None and allowed is None and k > 0 and self.segment.paragraph_count:
             hits = self._compiled_paragraphs(question, k)
             if hits is not None:
                 return hits
@@ -117,8 +117,9 @@ class Postings:
         """The same as the rest of `top_paragraphs`; None where a count overflows its posting."""
         assert self._best_units is not None
         lengths, places = (np.array(each, np.int64) for each in self.segment.lengths.look_up(question.ids))
-        sums = self._spare.pop() if self._spare else np.zeros(self.segment.unit_count)
+        k = min(k, self.segment.paragraph_count)
         units, scores = np.zeros(k, np.uint32), np.zeros(k)
+        sums = self._zeroed_sums()
         factors = question.weights * question.idf
         stored = self.segment.postings, places, lengths, factors, self.norms.units, _LOG_COUNTS
         found = self._best_units(*stored, sums, units, scores)
@@ -143,12 +144,18 @@ class Postings:
 
     def _touched_scores(self, lists: _Lists) -> NDArray[np.float64]:
         """The paragraph score of each posting's unit: a unit stands there once for each of its lists."""
-        sums = self._spare.pop() if self._spare else np.zeros(self.segment.unit_count)
+        sums = self._zeroed_sums()
         np.add.at(sums, lists.units, self._unit_parts(lists))
         scores = sums.take(lists.units, mode="clip")
         sums[lists.units] = 0
         self._spare.append(sums)
         return scores
+
+    def _zeroed_sums(self) -> NDArray[np.float64]:
+        try:
+            return self._spare.pop()
+        except IndexError:  # every array is at work in another thread
+            return np.zeros(self.segment.unit_count)
 
     def _best_paragraphs(
         self, units: NDArray[np.int64], scores: NDArray[np.float64], k: int, most_repeats: int

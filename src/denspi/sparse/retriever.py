@@ -38,11 +38,11 @@ class SparseRetriever:
         return cls.open(folder)
 
     @classmethod
-    def open(cls, folder: Path, compiled: bool = False) -> SparseRetriever:
-        """Map what `build` wrote; `compiled` is for many questions (see `Postings`)."""
-        segment = Segment.open(folder)
-        postings = Postings(segment, Norms.open(folder, segment), compiled)
-        return cls(postings, UnitFrequencies.open(folder))
+    def open(cls, folder: Path) -> SparseRetriever:
+        """Map what `build` wrote; norms that were computed with other frequencies are refused."""
+        segment, frequencies = Segment.open(folder), UnitFrequencies.open(folder)
+        norms = Norms.open(folder, segment, frequencies.fingerprint())
+        return cls(Postings(segment, norms), frequencies)
 
     def weigh(self, question: str) -> SparseQuestion:
         """The question as a sparse vector."""

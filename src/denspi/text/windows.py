@@ -33,8 +33,8 @@ def plan_windows(token_count: int, size: int, overlap: int) -> list[Window]:
     The last window is as long as the others: it reaches back rather than being short of context. Neighbours
     meet in the middle of what they share.
     """
-    if not 0 <= overlap < size:
-        raise ValueError(f"windows of {size} tokens cannot overlap by {overlap}")
+    if token_count < 0 or not 0 <= overlap < size:
+        raise ValueError(f"{token_count} tokens: windows of {size} cannot overlap by {overlap}")
     if token_count <= size:
         return [Window(0, token_count, 0, token_count)] if token_count else []
     starts = [*range(0, token_count - size, size - overlap), token_count - size]
@@ -48,7 +48,7 @@ def plan_windows(token_count: int, size: int, overlap: int) -> list[Window]:
 
 
 def stitch(windows: Sequence[Window], rows_of_windows: Sequence[NDArray[Scalar]]) -> NDArray[Scalar]:
-    """One row per token from one array ``[window_token, ...]`` per window."""
+    """One row per token of one window or more, from one array ``[window_token, ...]`` per window."""
     kept = [
         rows[window.keep_start - window.start_token : window.keep_end - window.start_token]
         for window, rows in zip(windows, rows_of_windows, strict=True)
