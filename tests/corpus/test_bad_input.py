@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import os
@@ -52,6 +53,25 @@ def test_a_bad_file_is_skipped_with_its_reason(
     assert [str(skipped) for skipped in result.skipped] == [f"{path}: {reason}"]
     with pytest.raises(InputError, match=r"folder/.*: "):
         list(read_corpus(path.parent, strict=True))
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.pdf", "a.jsonl", "a.json", "a.xml", "a"])
+@pytest.mark.parametrize("kept_bytes", [2, 4, 10])
+def test_a_file_cut_before_its_first_byte_is_truncated(
+    name: str, kept_bytes: int, read: Callable, write: Callable
+) -> None:
+    gz, bz2_file = gzip.compress(b"words " * 100), bz2.compress(b"words " * 100)
+    assert read(write(f"{name}.gz", gz[:kept_bytes])).reason == "truncated .gz; read up to the cut"
+    if kept_bytes > 3:
+        assert (
+            read(write(f"{name}.bz2", bz2_file[:kept_bytes])).reason == "truncated .bz2; read up to the cut"
+        )
+
+
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match=r"pipe: not a regular file or folder$"):
+        read_corpus(tmp_path / "pipe")
 
 
 def test_a_missing_path_is_refused_before_anything_is_read(write: Callable, tmp_path: Path) -> None:

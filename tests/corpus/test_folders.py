@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -35,6 +36,7 @@ def test_links(read: Callable, write: Callable, tmp_path: Path) -> None:
     (folder / "b.txt").symlink_to(folder / "a.txt")
     (folder / "broken.txt").symlink_to(folder / "gone.txt")
     (folder / "loop").symlink_to(folder)
+    (folder / "self").symlink_to(folder / "self")
     os.mkfifo(folder / "pipe")
     result = read(folder)
     assert result.ids == ["a.txt", "b.txt"]
@@ -42,6 +44,7 @@ def test_links(read: Callable, write: Callable, tmp_path: Path) -> None:
         Skipped(f"{folder}/broken.txt", "a broken link"),
         Skipped(f"{folder}/loop", "a link to a folder, not followed; give that folder as a path of its own"),
         Skipped(f"{folder}/pipe", "not a regular file"),
+        Skipped(f"{folder}/self", f"cannot be opened: {os.strerror(errno.ELOOP)}"),
     ]
 
 
@@ -67,6 +70,8 @@ def test_names_that_are_not_unicode(read: Callable, tmp_path: Path) -> None:
         (".json", b'{"id": 1, "text": "a"}\n{"id": 2', "jsonl"),
         (".json", b'{"text": "a very long first line', "jsonl"),
         (".json", b'\n{"version": "1.1", "data": [{"title": "x", "paragraphs": []}]}', "squad"),
+        (".json", b'{"data": [1], "paragraphs": 2, "text": "a"}\n{"text": "b"}\n', "jsonl"),
+        (".json", b'{"data": [{"title": "x", "paragraphs": []}]}\n', "squad"),
         (".json", '\ufeff{"data": [{"paragraphs": []}]}'.encode("utf-16-le"), "squad"),
         (".xml", b'<?xml version="1.0"?>\n<mediawiki xmlns="x">', "wikipedia"),
         ("", b'<mediawiki xmlns="x">', "wikipedia"),

@@ -84,8 +84,38 @@ def test_a_page_laid_out_in_a_table(read: Callable, write: Callable) -> None:
     assert list(read(write("a.html", page)).only.paragraph_texts()) == ["Menu\nSoup.", "Bread."]
 
 
-def test_depth_costs_nothing(read: Callable, write: Callable) -> None:
-    assert read(write("deep.html", "<div>" * 5000 + "deep")).only.text == "deep"
+def test_html_that_is_extremely_deep_is_skipped(read: Callable, write: Callable) -> None:
+    assert read(write("deep.html", "<div>" * 1500 + "deep")).only.text == "deep"
+    assert read(write("long.html", "<div><p>x<li>y</div>" * 5000)).only.text.startswith("x\n\ny")
+    reason = "elements nested deeper than 2,000 levels"
+    assert read(write("deeper.html", "<div>" * 200_000 + "deep")).reason == reason
+
+
+def test_markdown_that_is_deep_is_read_or_skipped(read: Callable, write: Callable) -> None:
+    lists = "\n".join("  " * depth + f"- item{depth}" for depth in range(45))
+    assert len(read(write("deep.md", lists)).only.paragraphs) == 45
+    assert read(write("quotes.md", "> " * 99 + "deep")).only.text == "deep"
+    assert read(write("brackets.md", "[" * 5000 + "deep")).only.text.endswith("deep")
+    for depth in (100, 10_000):
+        reason = read(write("deeper.md", "top\n\n" + "> " * depth + "deep")).reason
+        assert reason == "lists or quotes nested deeper than 100 levels"
+
+
+@pytest.mark.parametrize(
+    ("source", "title", "text"),
+    [
+        ("---\n\nProse here.\n\n---\n\nMore.", "a", "Prose here.\n\nMore."),
+        ("---\nProse here.\n\n---\n\nMore.", "a", "Prose here.\n\nMore."),
+        ("---\n# why\ntitle: T\ntags:\n- x\n\nabout: >\n  long\n---\nMore.", "T", "More."),
+        ("+++\ntitle = 'T'\n[extra]\nlist = [\n  1,\n]\n+++\nMore.", "T", "More."),
+        ("---\rtitle: T\r---\rMore.\r\rLast.", "T", "More.\n\nLast."),
+    ],
+)
+def test_front_matter_holds_fields(
+    source: str, title: str, text: str, read: Callable, write: Callable
+) -> None:
+    document = read(write("a.md", source)).only
+    assert (document.title, document.text) == (title, text)
 
 
 def test_markdown(read: Callable, write: Callable) -> None:

@@ -29,5 +29,10 @@ def test_counts() -> None:
     }
 
 
+def test_the_total_costs_the_same_for_many_paths() -> None:
+    report = CorpusReport.of_paths([str(number) for number in range(3)])
+    assert report.total is report.total, "kept, and not summed up at each look"
+
+
 def test_a_line_stays_a_line() -> None:
     assert str(Skipped("a\nb\x1b[31m", "é 'x'")) == "a\\nb\\x1b[31m: é 'x'"

@@ -34,6 +34,17 @@ def test_an_article_is_a_document_with_exact_contexts(read: Callable, write: Cal
     assert list(document.paragraph_texts()) == [" Ada wrote.\n\nMuch. ", "Second."]
 
 
+def test_a_blank_context_is_skipped(read: Callable, write: Callable) -> None:
+    contexts = [{"context": context, "qas": []} for context in ("First.", " \n", "Third.", "")]
+    path = write("dev.json", json.dumps({"data": [{"title": "A_b", "paragraphs": contexts}]}))
+    result = read(path)
+    assert list(result.documents[0].paragraph_texts()) == ["First.", "Third."]
+    assert [str(skipped) for skipped in result.skipped] == [
+        f"{path}:A_b paragraph 2: empty",
+        f"{path}:A_b paragraph 4: empty",
+    ]
+
+
 def test_questions_and_answers(write: Callable) -> None:
     (article,) = read_squad(write("dev.json", json.dumps(CONTENT)))
     first, second = article.paragraphs

@@ -83,6 +83,31 @@ def test_wikitext(wikitext: str, expected: list[str]) -> None:
     assert clean_wikitext(wikitext) == expected
 
 
+def test_a_page_nested_too_deeply_is_skipped_alone(read: Callable, write: Callable) -> None:
+    deep = "{{" * 1000 + "x" + "}}" * 1000
+    pages = "".join(
+        f"<page><title>{title}</title><ns>0</ns><revision><text>{text}</text></revision></page>"
+        for title, text in (("A", "Before."), ("Deep", deep), ("B", "After."))
+    )
+    result = read(write("dump.xml", f"<mediawiki>{pages}</mediawiki>"))
+    assert result.ids == ["A", "B"]
+    assert result.reason == "wikitext that cannot be parsed (nested too deeply)"
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "paragraphs"),
+    [
+        ("'''!!!''' is an American band.", ["!!! is an American band."]),
+        ("'''!Kung''' people live there.", ["!Kung people live there."]),
+        ("|x| is the absolute value.", ["|x| is the absolute value."]),
+        ("Before.\n{| class=x\n! head\n|-\n| cell\nAfter.", ["Before.", "After."]),
+        ("{|\n| cell\n|}\n!Kung is a language.", ["!Kung is a language."]),
+    ],
+)
+def test_only_table_lines_in_a_table_go(wikitext: str, paragraphs: list[str]) -> None:
+    assert clean_wikitext(wikitext) == paragraphs
+
+
 MARKUP = st.sampled_from(
     [
         "[[",

@@ -82,12 +82,19 @@ def detect_format(suffix: str, head: bytes) -> Format:
 
 def _json_format(text: str) -> Format | None:
     """SQuAD's layout, or JSON Lines when the first line is an object of its own."""
+    first_line, line_end, rest = text.partition("\n")
+    is_record = bool(line_end) and _is_object(first_line)
+    if is_record and rest.strip():
+        return "jsonl"
     if _SQUAD.search(text) and '"paragraphs"' in text:
         return "squad"
-    first_line, line_end, _ = text.partition("\n")
     if not line_end:  # one long line, or cut by the end of the head: it has to look like one of our records
         return "jsonl" if '"text"' in first_line else None
+    return "jsonl" if is_record else None
+
+
+def _is_object(line: str) -> bool:
     try:
-        return "jsonl" if isinstance(json.loads(first_line), dict) else None
+        return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
-        return None
+        return False

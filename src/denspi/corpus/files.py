@@ -7,6 +7,7 @@ The only module of the corpus that touches the disk. Memory holds a few chunks, 
 from __future__ import annotations
 
 import bz2
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ CHUNK_BYTES = 256 * 1024
 HEAD_BYTES = 64 * 1024
 
 _GZIP_MAGIC = b"\x1f\x8b\x08"
-_BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")  # what follows "BZh" and a digit: a block, or the end
+_BZIP2_START = re.compile(rb"BZh[1-9]")
+_BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")  # what follows: a block, or the end
 _COMPRESSED_SUFFIXES = (".gz", ".bz2")
 
 
@@ -54,7 +56,10 @@ class CorpusFile:
 
 
 class ByteStream:
-    """The decompressed bytes of one file: `head` to look at, then every chunk once."""
+    """The decompressed bytes of one file: `head` to look at, then every chunk once.
+
+    A file that fails before its first byte raises `UnreadableError` at once.
+    """
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -64,6 +69,8 @@ class ByteStream:
             while len(head) < HEAD_BYTES and (chunk := next(chunks, b"")):
                 head += chunk
         except UnreadableError as error:
+            if not head:
+                raise
             self._failure = error  # told when the reader arrives there: what came before may be usable
         self._first = bytes(head)
 
@@ -74,8 +81,8 @@ class ByteStream:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the file holds nothing at all; a file that fails before its first byte is not empty."""
-        return not self._first and self._failure is None
+        """Whether the file holds nothing at all."""
+        return not self._first
 
     def __iter__(self) -> Iterator[bytes]:
         if self._first:
@@ -98,9 +105,10 @@ def stream_bytes(file: BinaryIO, on_bytes_read: Callable[[int], None]) -> ByteSt
     """The decompressed stream of an open file; `on_bytes_read` hears how many bytes left the disk."""
     raw = _raw_chunks(file, on_bytes_read)
     first = next(raw, b"")
-    if first.startswith(_GZIP_MAGIC):
+    # Also what is cut within these first bytes.
+    if first and first[:3] == _GZIP_MAGIC[: len(first)]:
         return ByteStream(_gunzip(first, raw))
-    if first.startswith(b"BZh") and first[4:10] in _BZIP2_BLOCKS:
+    if _BZIP2_START.match(first) and any(block[: len(first) - 4] == first[4:10] for block in _BZIP2_BLOCKS):
         return ByteStream(_bunzip2(first, raw))
     return ByteStream(_chain(first, raw))
 

@@ -7,6 +7,7 @@ to files are followed, links to folders are not (so there are no loops), which i
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,18 +19,20 @@ PathLike = str | os.PathLike[str]
 
 
 def existing_paths(paths: PathLike | Iterable[PathLike]) -> tuple[Path, ...]:
-    """The given path or paths; `InputError` if there is none or one does not exist."""
+    """The given path or paths; `InputError` if there is none, or one is neither a file nor a folder."""
     given = (paths,) if isinstance(paths, str | os.PathLike) else tuple(paths)
     found = tuple(Path(path) for path in given)
     if not found:
         raise InputError("no path given; name at least one file or folder")
     for path in found:
         try:
-            path.stat()
+            mode = path.stat().st_mode
         except FileNotFoundError:
             raise InputError(f"{shown(path)}: no such file or folder") from None
         except (OSError, ValueError) as error:
             raise InputError(f"{shown(path)}: cannot be read ({error})") from error
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe would be waited for
+            raise InputError(f"{shown(path)}: not a regular file or folder")
     return found
 
 
@@ -67,16 +70,23 @@ def _walk_folder(folder: Path, prefix: str) -> Iterator[CorpusFile | Skipped | N
             hidden += 1
         elif entry.is_dir(follow_symlinks=False):
             yield from _walk_folder(path, f"{document_id}/")
-        elif entry.is_file():
-            yield CorpusFile(path, document_id, shown(path))
-        elif entry.is_dir():
-            yield Skipped(
-                shown(path), "a link to a folder, not followed; give that folder as a path of its own"
-            )
         else:
-            yield Skipped(shown(path), "a broken link" if entry.is_symlink() else "not a regular file")
+            reason = _why_not_read(entry)
+            yield Skipped(shown(path), reason) if reason else CorpusFile(path, document_id, shown(path))
     if hidden:
         yield Note(shown(folder), f"left out {hidden} hidden {'entry' if hidden == 1 else 'entries'}")
+
+
+def _why_not_read(entry: os.DirEntry[str]) -> str | None:
+    """Why an entry that is no folder is not read, or None for a file."""
+    try:
+        if entry.is_file():
+            return None
+        if entry.is_dir():
+            return "a link to a folder, not followed; give that folder as a path of its own"
+    except OSError as error:  # a link to itself, for one
+        return f"cannot be opened: {error.strerror}"
+    return "a broken link" if entry.is_symlink() else "not a regular file"
 
 
 def _file_size(path: Path) -> int:

@@ -1,13 +1,15 @@
 """HTML pages: the text that a person reads, block by block, without scripts, navigation and forms.
 
-The page is read into memory; its tree is walked without recursion, so that depth costs nothing. `<br>` is a
-line end, a table row one paragraph with its cells between bars; a heading opens the paragraph after it.
+The page is read into memory and its tree walked without recursion. The parser's time grows with the depth at
+each tag, so that extremely deep pages are refused. `<br>` is a line end, a table row one paragraph with its
+cells between bars; a heading opens the paragraph after it.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 LARGEST_FILE_BYTES = 32 << 20
+DEEPEST_NESTING = 2000
 
 
 def _names(listed: str) -> frozenset[str]:
@@ -35,13 +38,19 @@ BOILERPLATE = _names(
     "button select textarea dialog audio video math"
 )
 BLOCKS = HEADINGS | _names(
-    "address article blockquote body caption center dd details div dl dt fieldset figcaption figure hr html "
+    "address article blockquote body caption center details div dl dt fieldset figcaption figure hr html "
     "li main menu ol option p pre section summary table tbody tfoot thead tr ul"
+)
+# Those that need an end tag; others (p, li, td, ...) end by themselves and lie no deeper than these.
+_NESTING = _names(
+    "address article aside b big blockquote center details div dl em fieldset figure font footer header i "
+    "main menu nav ol section small span strong table u ul"
 )
 _CELLS = _names("td th")
 _NOT_IN_A_DATA_ROW = (
     "table, h1, h2, h3, h4, h5, h6, ul, ol, dl, pre, article, section"  # a page laid out in a table
 )
+_TAG = re.compile(r"<(/?)([a-zA-Z]+)")
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 
 
@@ -66,10 +75,31 @@ def _parse(page: str) -> LexborHTMLParser:
         from selectolax.lexbor import LexborHTMLParser
     except ImportError as error:
         raise MissingExtraError("reading HTML files", "corpus") from error
+    if _is_too_deep(page):
+        raise UnreadableError(f"elements nested deeper than {DEEPEST_NESTING:,} levels")
     try:
         return LexborHTMLParser(page)
     except (ValueError, RuntimeError) as error:
         raise UnreadableError(f"not HTML that can be parsed ({error})") from error
+
+
+def _is_too_deep(page: str) -> bool:
+    """Whether so many elements are open at once, by a count of the tags that needs no tree."""
+    open_elements: Counter[str] = Counter()
+    depth = 0
+    for found in _TAG.finditer(page):
+        end, tag = found[1], found[2].lower()
+        if tag not in _NESTING:
+            continue
+        if not end:
+            open_elements[tag] += 1
+            depth += 1
+        elif open_elements[tag]:
+            open_elements[tag] -= 1
+            depth -= 1
+        if depth > DEEPEST_NESTING:
+            return True
+    return False
 
 
 def _page_title(tree: LexborHTMLParser) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from denspi.corpus.encoding import decode_all
-from denspi.corpus.files import ByteStream, CorpusFile
+from denspi.corpus.files import ByteStream, CorpusFile, UnreadableError
 from denspi.corpus.headings import attach_headings
 from denspi.corpus.html import html_blocks
 from denspi.corpus.paragraphs import join_paragraphs
@@ -23,14 +23,18 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 LARGEST_FILE_BYTES = 16 << 20
+DEEPEST_NESTING = 100  # of lists (two levels each) and quotes; the parser recurses
 
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?\n)?(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+# A key, a list item, a comment, a TOML table or the end of a bracket, an indented line, a blank line.
+_FRONT_LINE = re.compile(r"""["']?[\w.-]+["']?\s*(?::(?:\s|$)|=)|-\s|#|\[|[\]}],?\s*$|\s|$""")
 _FRONT_TITLE = re.compile(r"""^title\s*[:=]\s*(["']?)(.+?)\1\s*$""", re.MULTILINE | re.IGNORECASE)
 
 
 def read_markdown(file: CorpusFile, stream: ByteStream) -> Iterator[Item]:
     """One document; its title comes from the front matter, else the first heading, else the file's name."""
-    source_text = decode_all(stream.read_all(LARGEST_FILE_BYTES)).replace("\r\n", "\n")
+    source_text = decode_all(stream.read_all(LARGEST_FILE_BYTES))
+    source_text = source_text.replace("\r\n", "\n").replace("\r", "\n")
     front_title, body = split_front_matter(source_text)
     blocks = list(_blocks(_parse(body)))
     first_heading = next((text for text, is_heading in blocks if is_heading), "")
@@ -41,10 +45,15 @@ def read_markdown(file: CorpusFile, stream: ByteStream) -> Iterator[Item]:
 def split_front_matter(text: str) -> tuple[str, str]:
     """The title that YAML or TOML front matter names ('' if none), and the text after the front matter."""
     found = _FRONT_MATTER.match(text)
-    if not found:
+    if not found or not _is_front_matter(found[2] or ""):
         return "", text
     title = _FRONT_TITLE.search(found[2] or "")
     return (title[2].strip() if title else ""), text[found.end() :]
+
+
+def _is_front_matter(block: str) -> bool:
+    """Whether it holds fields, and is no prose between two rules, which a blank line would open."""
+    return not block.startswith("\n") and all(_FRONT_LINE.match(line) for line in block.splitlines())
 
 
 def _parse(body: str) -> list[Token]:
@@ -52,7 +61,13 @@ def _parse(body: str) -> list[Token]:
         from markdown_it import MarkdownIt
     except ImportError as error:
         raise MissingExtraError("reading Markdown files", "corpus") from error
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(body)
+    parser = MarkdownIt("commonmark", {"maxNesting": DEEPEST_NESTING}).enable(["table", "strikethrough"])
+    tokens = parser.parse(body)
+    # The parser silently leaves out what a quote or list item holds at its limit.
+    containers = (token for token in tokens if token.type in ("blockquote_open", "list_item_open"))
+    if any(token.level >= DEEPEST_NESTING - 1 for token in containers):
+        raise UnreadableError(f"lists or quotes nested deeper than {DEEPEST_NESTING} levels")
+    return tokens
 
 
 def _blocks(tokens: Sequence[Token]) -> Iterator[tuple[str, bool]]:

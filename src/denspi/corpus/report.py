@@ -24,11 +24,12 @@ class SourceCounts:
 
 @dataclass(slots=True)
 class CorpusReport:
-    """Counts per given path, and the items that did not become documents, in the order they were met."""
+    """Counts per given path and in all, and the items that did not become documents, in the order met."""
 
     sources: list[SourceCounts]
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    total: SourceCounts = field(default_factory=lambda: SourceCounts("total"))
 
     @classmethod
     def of_paths(cls, paths: Sequence[str]) -> CorpusReport:
@@ -37,27 +38,19 @@ class CorpusReport:
 
     def add(self, place: int, item: Item) -> None:
         """Count an item that came from the path at position `place`."""
-        counts = self.sources[place]
+        both = (self.sources[place], self.total)
         if isinstance(item, Skipped):
-            counts.skipped += 1
+            for counts in both:
+                counts.skipped += 1
             self.skipped.append(item)
         elif isinstance(item, Note):
             self.notes.append(item)
         else:
-            counts.documents += 1
-            counts.paragraphs += len(item.paragraphs)
-            counts.words += sum(len(paragraph.split()) for paragraph in item.paragraph_texts())
-
-    @property
-    def total(self) -> SourceCounts:
-        """The sums over all paths."""
-        total = SourceCounts("total")
-        for counts in self.sources:
-            total.documents += counts.documents
-            total.paragraphs += counts.paragraphs
-            total.words += counts.words
-            total.skipped += counts.skipped
-        return total
+            words = sum(len(paragraph.split()) for paragraph in item.paragraph_texts())
+            for counts in both:
+                counts.documents += 1
+                counts.paragraphs += len(item.paragraphs)
+                counts.words += words
 
     def as_json(self) -> dict[str, object]:
         """What `denspi corpus --json` prints."""

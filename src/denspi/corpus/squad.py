@@ -15,7 +15,7 @@ from denspi.corpus.encoding import decode_all
 from denspi.corpus.files import ByteStream, CorpusFile, UnreadableError, stream_bytes
 from denspi.corpus.folders import PathLike, existing_paths, shown
 from denspi.corpus.paragraphs import join_paragraphs
-from denspi.corpus.records import Item
+from denspi.corpus.records import Item, Skipped
 from denspi.errors import InputError
 from denspi.types import Document
 
@@ -73,6 +73,9 @@ def read_squad_documents(file: CorpusFile, stream: ByteStream) -> Iterator[Item]
         text, spans = join_paragraphs(paragraph.context for paragraph in article.paragraphs)
         source = f"{file.source}:{article.title}"
         yield Document(article.title, article.title.replace("_", " "), text, spans, source)
+        for number, paragraph in enumerate(article.paragraphs, start=1):
+            if not paragraph.context.strip():
+                yield Skipped(f"{source} paragraph {number}", "empty")
 
 
 def parse_squad(stream: ByteStream) -> list[SquadArticle]:

@@ -37,7 +37,6 @@ _TEXT_ARGUMENT = {
 _MEASURES = frozenset(("convert", "cvt"))
 _INTERLANGUAGE = re.compile(r"\s*[a-z]{2,3}(?:-[a-z]+)*\s*:\s*\S")
 _UNPAIRED_TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>")
-_TABLE_LINE = re.compile(r"^[^\S\n]*(?:\{\||\|[-}+|]?|!).*$", re.MULTILINE)
 _TIDYING = (
     (re.compile(r"__[A-ZÄÖÜ]+__|'{2,}|\[\[+|\]\]+|\{\{+|\}\}+|\{\||\|\}"), " "),  # unpaired marks
     (re.compile(r"\s+"), " "),
@@ -71,15 +70,31 @@ def clean_wikitext(wikitext: str, namespaces: Namespaces | None = None) -> list[
         from mwparserfromhell.parser import ParserError
     except ImportError as error:
         raise MissingExtraError("reading Wikipedia dumps", "corpus") from error
+    pieces: list[str] = []
     try:
-        nodes = mwparserfromhell.parse(wikitext).nodes
+        _collect(mwparserfromhell.parse(wikitext).nodes, namespaces or Namespaces(), pieces)
     except ParserError as error:
         raise UnreadableError(f"wikitext that cannot be parsed ({error})") from error
-    pieces: list[str] = []
-    _collect(nodes, namespaces or Namespaces(), pieces)
-    text = _TABLE_LINE.sub("", "".join(pieces))
+    except RecursionError as error:
+        raise UnreadableError("wikitext that cannot be parsed (nested too deeply)") from error
+    text = _without_table_lines("".join(pieces))
     paragraphs = (_tidy(block) for block in re.split(r"\n\s*\n", text))
     return [paragraph for paragraph in paragraphs if any(sign.isalnum() for sign in paragraph)]
+
+
+def _without_table_lines(text: str) -> str:
+    """Without the rows of tables that were left unparsed: from a line with "{|" to one with "|}", if any."""
+    kept: list[str] = []
+    open_tables = 0
+    for line in text.split("\n"):
+        start = line.lstrip()
+        if start.startswith("{|"):
+            open_tables += 1
+        is_row = open_tables and start.startswith(("{|", "|", "!"))
+        if is_row and start.startswith("|}"):
+            open_tables -= 1
+        kept.append("" if is_row else line)
+    return "\n".join(kept)
 
 
 def _tidy(block: str) -> str:
