@@ -36,7 +36,7 @@ def examples(tiny: Path, tokenizer: Tokenizer) -> list[Example]:
     return make_examples(read_squad(tiny / "facts.json"), tokenizer, Limits())
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _one_thread() -> Iterator[None]:
     """Tiny models are faster so, and their sums do not depend on the machine."""
     before = torch.get_num_threads()

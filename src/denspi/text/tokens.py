@@ -91,6 +91,10 @@ class Tokenizer:
         """The piece ids of each text alone, for texts that nobody cuts phrases out of (questions)."""
         return [np.array(encoding.ids, dtype=np.int32) for encoding in self._encodings(texts)]
 
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text that these pieces could stand for; special tokens are left out."""
+        return self._backend.decode(list(ids))
+
     def _encodings(self, texts: Sequence[str]) -> list[Encoding]:
         # The library refuses lone surrogates, which JSON may carry; one sign each keeps every offset.
         clean = [t.encode("utf-8", "replace").decode() if _SURROGATE.search(t) else t for t in texts]

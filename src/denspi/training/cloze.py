@@ -49,7 +49,7 @@ def cloze_examples(
 ) -> list[Example]:
     """Examples from a random sample of the paragraphs of a corpus that have any fact to ask for."""
     chance = random.Random(seed)
-    sampled = _sample(_numbered_paragraphs(paths), paragraphs, chance)
+    sampled = sample_paragraphs(paths, paragraphs, chance)
     made = [(number, text, make_clozes(text, chance, most)) for number, text in sampled]
     made = [each for each in made if each[2]]
     if not made:
@@ -67,6 +67,11 @@ def cloze_examples(
             questions.append(ExampleQuestion(f"cloze-{row}-{nth}", cloze.question, ids, (answer,), gold))
         examples.append(Example(number, text, cropped, tuple(questions)))
     return examples
+
+
+def sample_paragraphs(paths: Sequence[Path], count: int, chance: random.Random) -> list[tuple[int, str]]:
+    """(number of its document, text) of up to `count` paragraphs of a corpus, in order."""
+    return _sample(_numbered_paragraphs(paths), count, chance)
 
 
 def _numbered_paragraphs(paths: Sequence[Path]) -> Iterator[tuple[int, str]]:
@@ -95,15 +100,15 @@ def _sample(stream: Iterable[tuple[int, str]], size: int, chance: random.Random)
 
 def make_clozes(paragraph: str, chance: random.Random, most: int, drop: float = 0.3) -> list[Cloze]:
     """Up to `most` questions about different facts of the paragraph; a word is left out at rate `drop`."""
-    facts = list(_facts(paragraph))
-    chosen = chance.sample(facts, min(most, len(facts)))
+    found = list(facts(paragraph))
+    chosen = chance.sample(found, min(most, len(found)))
     return [
         Cloze(_question(paragraph, sentence, answer, chance.choice(asks), chance, drop), answer)
         for sentence, answer, asks in chosen
     ]
 
 
-def _facts(paragraph: str) -> Iterator[tuple[Span, Span, tuple[str, ...]]]:
+def facts(paragraph: str) -> Iterator[tuple[Span, Span, tuple[str, ...]]]:
     """(sentence, fact, question words) of every date, number and name, the more telling kind first."""
     for match in _SENTENCE.finditer(paragraph):
         sentence = Span(*match.span())

@@ -56,9 +56,13 @@ def is_held_out(title: str, share: float) -> bool:
     return int.from_bytes(hashlib.sha256(title.encode()).digest()[:8], "big") / 2**64 < share
 
 
-def make_examples(articles: Iterable[SquadArticle], tokenizer: Tokenizer, limits: Limits) -> list[Example]:
+def make_examples(
+    articles: Iterable[SquadArticle], tokenizer: Tokenizer, limits: Limits, first_article: int = 0
+) -> list[Example]:
     """Tokenize all paragraphs and questions once. A question without a reachable answer has an empty gold."""
-    numbered = [(number, p) for number, article in enumerate(articles) for p in article.paragraphs]
+    numbered = [
+        (number, p) for number, article in enumerate(articles, first_article) for p in article.paragraphs
+    ]
     paragraphs = tokenizer.tokenize_batch([p.context for _, p in numbered])
     pieces = iter(tokenizer.ids_batch([q.text for _, p in numbered for q in p.questions]))
     examples = []

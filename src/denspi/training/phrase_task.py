@@ -35,18 +35,25 @@ class PhraseTask:
         stage: PhraseStage,
         seed: int,
         teacher: dict[str, Teacher] | None = None,
+        asked: Sequence[Example] = (),
     ) -> None:
         self.model, self.tokenizer, self.held_out = model, tokenizer, held_out
         self.examples = [e for e in examples if any(q.gold for q in e.questions)]
+        self.written = len(self.examples)
+        self.examples += [e for e in asked if any(q.gold for q in e.questions)]
         self.stage, self.seed = stage, seed
         self.teacher = teacher if stage.loss.distillation else None
         self.asked = [(n, q) for n, e in enumerate(self.examples) for q in e.questions if q.gold]
         self.neighbours = None if stage.negatives == "none" else self._find_neighbours()
 
     def order(self, epoch: int) -> list[list[int]]:
-        """Paragraphs in runs of one article."""
-        articles = [e.article for e in self.examples]
-        return epoch_order(articles, self.stage.batch, self.stage.article_group, self.seed, epoch)
+        """Paragraphs in runs of one article: all written ones, and a draw of the asked ones."""
+        random = np.random.default_rng([self.seed, epoch, 2])
+        asked = random.permutation(np.arange(self.written, len(self.examples)))[: self.stage.asked]
+        numbers = np.concatenate([np.arange(self.written), np.sort(asked)])
+        articles = [self.examples[n].article for n in numbers]
+        order = epoch_order(articles, self.stage.batch, self.stage.article_group, self.seed, epoch)
+        return [numbers[batch].tolist() for batch in order]
 
     def collate(self, items: list[int], epoch: int) -> PhraseBatch:
         """Paragraphs with their questions, and the negatives of this epoch, to tensors."""

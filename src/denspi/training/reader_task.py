@@ -94,14 +94,29 @@ def read_pairs(
     order = sorted(range(len(pairs)), key=lambda n: len(pairs[n][0].tokens) + len(pairs[n][1].ids))
     found: dict[int, tuple[Floats, Floats]] = {}
     at = 0
+    waiting: tuple[list[int], Tensor] | None = None
     while at < len(order):
         longest = len(pairs[order[min(at + 512, len(order)) - 1]][0].tokens) + 64
         chosen = order[at : at + max(1, min(512, pieces // longest))]
         at += len(chosen)
         batch = reader_batch([pairs[n] for n in chosen], tokenizer, model.backbone.has_types).to(device)
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            start, end = reader_logits(model, batch)
-        for row, n in enumerate(chosen):
-            words = len(pairs[n][0].tokens.word_starts)
-            found[n] = (start[row, :words].cpu().numpy(), end[row, :words].cpu().numpy())
+            sides = torch.stack(reader_logits(model, batch))
+        # A GPU computes this batch while the one before is taken apart.
+        found |= _by_pair(pairs, waiting)
+        waiting = chosen, sides
+    found |= _by_pair(pairs, waiting)
     return (found[n] for n in range(len(pairs)))
+
+
+def _by_pair(
+    pairs: Sequence[Pair], read: tuple[list[int], Tensor] | None
+) -> dict[int, tuple[Floats, Floats]]:
+    if read is None:
+        return {}
+    numbers, logits = read[0], read[1].cpu().numpy()
+    lengths = [len(pairs[n][0].tokens.word_starts) for n in numbers]
+    return {
+        n: (logits[0, row, :words].copy(), logits[1, row, :words].copy())
+        for row, (n, words) in enumerate(zip(numbers, lengths, strict=True))
+    }

@@ -1,6 +1,7 @@
 """A training run: stages in order, each resumable, each leaving a folder behind.
 
     OUTPUT/reader     a trained reader
+    OUTPUT/ask        questions that a model wrote about plain text, answered by the teacher
     OUTPUT/pretrain   a phrase model trained on questions made from plain text
     OUTPUT/phrase     the phrase model trained within paragraphs (the paper's Table 1)
     OUTPUT/negatives  the same, trained on against other paragraphs (the paper's Table 2)
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -31,9 +33,11 @@ from denspi.dense.model_folder import load_phrase_model, save_model
 from denspi.dense.torch_encoder import torch_encoder
 from denspi.errors import MissingExtraError, ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
+from denspi.training.asked import articles_of, load_asked, make_prompts, save_asked
+from denspi.training.asker import AskerModel, AskerTask, write_questions
 from denspi.training.batches import Teacher
 from denspi.training.calibrate import calibrate
-from denspi.training.cloze import cloze_examples
+from denspi.training.cloze import cloze_examples, sample_paragraphs
 from denspi.training.curves import draw_curves
 from denspi.training.examples import Example, is_held_out, make_examples
 from denspi.training.filter_stage import Reading, costs, finish_filter
@@ -43,6 +47,7 @@ from denspi.training.phrase_task import PhraseTask
 from denspi.training.processes import choose_device, is_first, say, wait
 from denspi.training.reader_task import ReaderTask
 from denspi.training.settings import (
+    AskStage,
     CalibrateStage,
     ExportStage,
     FilterStage,
@@ -53,7 +58,7 @@ from denspi.training.settings import (
     what_counts,
 )
 from denspi.training.starting_point import find_tokenizer, starting_backbone, use_graphs
-from denspi.training.teacher import teacher_logits
+from denspi.training.teacher import ask_teacher, teacher_logits
 
 
 class Run:
@@ -83,6 +88,8 @@ class Run:
         """Run the stages that the settings name."""
         if self.settings.reader:
             self._reader(self.settings.reader)
+        if self.settings.ask:
+            self._ask(self.settings.ask)
         before = None
         for name in ("pretrain", "phrase", "negatives"):
             stage: PhraseStage | None = getattr(self.settings, name)
@@ -108,6 +115,32 @@ class Run:
         )
         self._train("reader", task, stage)
 
+    def _ask(self, stage: AskStage) -> None:
+        if self._is_done("ask"):
+            return
+        began, settings = time.monotonic(), self.settings
+        torch.manual_seed(settings.seed)
+        model = AskerModel(self._backbone()).to(self.device)
+        task = AskerTask(model, self.tokenizer, self.examples, self.held_out, stage.batch, settings.seed)
+        record: dict[str, Any] = {"held_out": self._fit("ask", task, stage)}
+        if is_first():
+            record["kept"], record["asked"] = self._write_asked(model, stage)
+            self._record("ask", record, began)
+        wait()
+
+    def _write_asked(self, model: AskerModel, stage: AskStage) -> tuple[int, int]:
+        settings = self.settings
+        assert settings.teacher is not None
+        paragraphs = sample_paragraphs(stage.text, stage.paragraphs, random.Random(settings.seed))
+        texts = [text for _, text in paragraphs]
+        prompts = make_prompts(texts, self.tokenizer, settings.limits, stage.questions, settings.seed)
+        flat = [prompt for each in prompts for prompt in each]
+        say(f"ask: writing {len(flat)} questions about {len(paragraphs)} paragraphs")
+        written = iter(write_questions(model, self.tokenizer, flat, settings.seed))
+        articles = articles_of(paragraphs, ([next(written) for _ in each] for each in prompts))
+        examples, logits = ask_teacher(settings.teacher, articles, settings.limits, self.device)
+        return save_asked(self.output / "ask", articles, examples, logits, stage.confidence)
+
     def _phrase(self, name: str, stage: PhraseStage, before: str | None) -> None:
         if self._is_done(name):
             return
@@ -123,6 +156,11 @@ class Run:
             second = self._backbone() if self.settings.model.independent_encoders else None
             model = PhraseModel(self._backbone(), self.settings.model, second)
         teacher = self._teacher() if stage.loss.distillation else None
+        asked: list[Example] = []
+        if stage.asked:
+            folder = self.settings.asked or self.output / "ask"
+            asked, answered = load_asked(folder, self.tokenizer, self.settings.limits, len(self.articles))
+            teacher = None if teacher is None else teacher | answered
         examples = self._made_up(stage) if isinstance(stage, PretrainStage) else self.examples
         task = PhraseTask(
             model.to(self.device),
@@ -132,6 +170,7 @@ class Run:
             stage,
             self.settings.seed,
             teacher,
+            asked,
         )
         self._train(name, task, stage)
 
@@ -231,7 +270,9 @@ class Run:
             record["report"] = evaluated(task.model, task.validate)
         self._leave(name, task.model, record, began)
 
-    def _fit(self, name: str, task: Task, stage: PhraseStage | ReaderStage | FilterStage) -> dict[str, float]:
+    def _fit(
+        self, name: str, task: Task, stage: PhraseStage | ReaderStage | AskStage | FilterStage
+    ) -> dict[str, float]:
         folder = self.output / name
         folder.mkdir(parents=True, exist_ok=True)
         say(f"{name}: {len(task.order(0))} batches an epoch, {stage.loop.epochs} epochs")
@@ -242,19 +283,22 @@ class Run:
         self, name: str, model: PhraseModel | ReaderModel, record: dict[str, Any], began: float
     ) -> None:
         """Write what a finished stage leaves; scores.json last, which says that it is finished."""
+        if is_first():
+            save_model(model, self.tokenizer_path, self.output / name)
+            self._record(name, record, began)
+        wait()
+
+    def _record(self, name: str, record: dict[str, Any], began: float) -> None:
         folder = self.output / name
         record["seconds"] = round(time.monotonic() - began, 1)
         record["settings"] = json.loads(json.dumps(asdict(self.settings), default=str))
-        if is_first():
-            save_model(model, self.tokenizer_path, folder)
-            half_written = folder / "scores.tmp"  # an empty one, on a full disk, is no sign of a done stage
-            half_written.write_text(json.dumps(record, indent=1) + "\n")
-            os.replace(half_written, folder / "scores.json")
-            (folder / "checkpoint.pt").unlink(missing_ok=True)
-            try:
-                if (folder / "log.jsonl").exists():  # not every stage has steps
-                    draw_curves(folder)
-            except MissingExtraError as error:
-                say(f"{folder / 'curves.png'}: not drawn, {error}")
-        wait()
+        half_written = folder / "scores.tmp"  # an empty one, on a full disk, is no sign of a done stage
+        half_written.write_text(json.dumps(record, indent=1) + "\n")
+        os.replace(half_written, folder / "scores.json")
+        (folder / "checkpoint.pt").unlink(missing_ok=True)
+        try:
+            if (folder / "log.jsonl").exists():  # not every stage has steps
+                draw_curves(folder)
+        except MissingExtraError as error:
+            say(f"{folder / 'curves.png'}: not drawn, {error}")
         say(f"{name}: done, {json.dumps({k: v for k, v in record.items() if k != 'settings'})}")

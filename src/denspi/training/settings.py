@@ -26,6 +26,27 @@ class ReaderStage:
 
 
 @dataclass(frozen=True, slots=True)
+class AskStage:
+    """Train an asker, let it ask about `text`, and keep what the teacher is sure to answer.
+
+    `batch` counts pairs of paragraph and question; `text` names files or folders that `read_corpus` reads.
+    """
+
+    loop: LoopSettings = field(default_factory=LoopSettings)
+    batch: int = 256
+    text: tuple[Path, ...] = ()
+    paragraphs: int = 60_000
+    questions: int = 4  # at most, for each paragraph
+    confidence: float = 0.5  # the least probability of the teacher's best phrase
+
+    def __post_init__(self) -> None:
+        if not self.text or min(self.batch, self.paragraphs, self.questions) < 1:
+            raise ValueError("text names at least one path; batch, paragraphs and questions are positive")
+        if not 0 <= self.confidence <= 1:
+            raise ValueError("confidence lies in [0, 1]")
+
+
+@dataclass(frozen=True, slots=True)
 class PhraseLoss:
     """What the phrase model is trained on. Weights of zero leave a part out.
 
@@ -47,18 +68,21 @@ class PhraseLoss:
 class PhraseStage:
     """Train a phrase model; `batch` counts paragraphs, `article_group` how many of them share an article.
 
-    `negatives` says where questions that a paragraph does not answer come from: see `training.negatives`.
+    `asked` is how many paragraphs with asked questions (see `training.asked`) come into each epoch, others
+    each time. `negatives` says where questions that a paragraph does not answer come from: see
+    `training.negatives`.
     """
 
     loop: LoopSettings = field(default_factory=LoopSettings)
     loss: PhraseLoss = field(default_factory=PhraseLoss)
     batch: int = 12
     article_group: int = 1
+    asked: int = 0
     negatives: Literal["none", "paper", "similar_question"] = "none"
 
     def __post_init__(self) -> None:
-        if self.batch < 1 or self.article_group < 1:
-            raise ValueError("batch and article_group are positive")
+        if self.batch < 1 or self.article_group < 1 or self.asked < 0:
+            raise ValueError("batch and article_group are positive, asked is not negative")
         if self.negatives != "none" and not self.loss.no_answer:
             raise ValueError(f'negatives = "{self.negatives}" needs loss.no_answer = true')
 
@@ -144,8 +168,9 @@ class ExportStage:
 class RunSettings:
     """A whole run. `encoder` is a folder or a hub id; `teacher` a trained reader's folder.
 
-    `start`, a trained reader's folder too, hands its fine-tuned encoder to the first stage. With `lstm`, an
-    LSTM is trained from scratch, and `encoder` gives nothing but its tokenizer.
+    `asked` is the folder that [ask] of another run left. `start`, a trained reader's folder too, hands its
+    fine-tuned encoder to the first stage. With `lstm`, an LSTM is trained from scratch, and `encoder` gives
+    nothing but its tokenizer.
     """
 
     data: Path
@@ -155,11 +180,13 @@ class RunSettings:
     report: Path | None = None  # scored once at the end; nothing is ever chosen on it
     teacher: Path | None = None
     start: Path | None = None
+    asked: Path | None = None
     graphs: bool = True  # on a GPU: record the encoder's kernels once and replay them
     lstm: LstmSettings | None = None
     model: PhraseSettings = field(default_factory=PhraseSettings)
     limits: Limits = field(default_factory=Limits)
     reader: ReaderStage | None = None
+    ask: AskStage | None = None
     pretrain: PretrainStage | None = None
     phrase: PhraseStage | None = None
     negatives: PhraseStage | None = None
@@ -172,6 +199,15 @@ class RunSettings:
             raise ValueError("seed is not negative, held_out_share lies between 0 and 1")
         if self.lstm and self.start:
             raise ValueError("lstm and start both say where the encoder comes from: choose one of them")
+        if self.ask and self.asked:
+            raise ValueError("ask and asked both say where asked questions come from: choose one of them")
+        if self.ask and not self.teacher:
+            raise ValueError("ask needs a teacher to answer; set teacher to a trained reader's folder")
+        for name, stage in (("phrase", self.phrase), ("negatives", self.negatives)):
+            if stage and stage.asked and not (self.ask or self.asked):
+                raise ValueError(
+                    f"{name}.asked has no asked questions; add [ask], or set asked to a folder of it"
+                )
         for name, stage in (("pretrain", self.pretrain), ("phrase", self.phrase)):
             if stage and stage.negatives != "none":
                 raise ValueError(f"{name}.negatives has no trained model to find them with; use [negatives]")
@@ -189,11 +225,11 @@ class RunSettings:
 
 
 def what_counts(
-    settings: RunSettings, name: str, stage: ReaderStage | PhraseStage | FilterStage
+    settings: RunSettings, name: str, stage: ReaderStage | AskStage | PhraseStage | FilterStage
 ) -> dict[str, str]:
     """What the weights of a stage depend on, as dotted keys: a checkpoint made with others is not resumed."""
     table = asdict(settings)
-    stages = ("reader", "pretrain", "phrase", "negatives", "filter", "calibrate", "export")
+    stages = ("reader", "ask", "pretrain", "phrase", "negatives", "filter", "calibrate", "export")
     for key in (*stages, "report", "graphs"):
         del table[key]
     table[name] = asdict(stage)

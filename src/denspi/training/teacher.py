@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from denspi.training.batches import Teacher
 from denspi.training.examples import Example, Limits, make_examples
 from denspi.training.processes import is_first, say, wait
 from denspi.training.reader_task import read_pairs
+from denspi.vectors import Floats
 
 
 def teacher_logits(
@@ -44,6 +45,17 @@ def teacher_logits(
     }
 
 
+def ask_teacher(
+    folder: Path, articles: Sequence[SquadArticle], limits: Limits, device: torch.device
+) -> tuple[list[Example], Iterator[tuple[Floats, Floats]]]:
+    """The examples of `articles` in the teacher's pieces, and its word logits for all their questions."""
+    model, tokenizer = load_reader_model(folder).to(device), Tokenizer(folder / "tokenizer.json")
+    examples = make_examples(articles, tokenizer, limits)
+    pairs = [(e, q) for e in examples for q in e.questions]
+    say(f"teacher: reading {len(pairs)} pairs")
+    return examples, read_pairs(model, tokenizer, pairs)
+
+
 def _ask(
     folder: Path,
     path: Path,
@@ -53,16 +65,14 @@ def _ask(
     device: torch.device,
 ) -> None:
     """The same paragraphs in the teacher's pieces; words are the same whatever the pieces."""
-    model, tokenizer = load_reader_model(folder).to(device), Tokenizer(folder / "tokenizer.json")
-    theirs = make_examples(articles, tokenizer, limits)
+    theirs, logits = ask_teacher(folder, articles, limits, device)
     for ours, other in zip(examples, theirs, strict=True):
         if len(ours.tokens.word_starts) != len(other.tokens.word_starts):
             raise ModelError(
                 f"{folder}: its tokenizer cuts paragraphs elsewhere; it cannot teach this encoder"
             )
-    pairs = [(e, q) for e in theirs for q in e.questions if q.gold]
-    say(f"teacher: reading {len(pairs)} pairs")
-    sides = list(read_pairs(model, tokenizer, pairs))
+    asked = (q for e in examples for q in e.questions)
+    sides = [pair for q, pair in zip(asked, logits, strict=True) if q.gold]
     half_written = path.with_name("half-written.npz")
     flat = [np.concatenate([s[side] for s in sides]).astype(np.float16) for side in (0, 1)]
     np.savez(half_written, start=flat[0], end=flat[1])

@@ -1,0 +1,148 @@
+"""Questions that the asker wrote about plain text, each with the answer that a reader finds.
+
+Kept in a folder: asked.json.gz, in SQuAD's layout, and teacher.npz, the reader's word logits. What the reader
+is unsure of is dropped, and its own best phrase is the answer: the asker proposes, the reader decides.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from denspi.corpus.squad import SquadArticle, SquadParagraph, SquadQuestion, read_squad
+from denspi.errors import ModelError
+from denspi.text.tokens import Tokenizer, Tokens
+from denspi.training.asker import Prompt
+from denspi.training.batches import Teacher
+from denspi.training.cloze import facts
+from denspi.training.examples import Example, Limits, crop, make_examples
+from denspi.vectors import MAX_PHRASE_WORDS, Floats
+
+ASKED, LOGITS = "asked.json.gz", "teacher.npz"
+_WINDOW = (3, 10)  # words of a region that is no name, number or date
+
+
+def make_prompts(
+    texts: Sequence[str], tokenizer: Tokenizer, limits: Limits, most: int, seed: int
+) -> list[list[Prompt]]:
+    """For each paragraph up to `most` regions to ask about: some names, numbers and dates, some anything."""
+    chance = random.Random(seed)
+    prompts = []
+    for text, full in zip(texts, tokenizer.tokenize_batch(texts), strict=True):
+        tokens = crop(full, limits.paragraph_pieces)
+        regions = {region for region in (_region(text, tokens, chance) for _ in range(most)) if region}
+        prompts.append([Prompt(tokens, *region) for region in sorted(regions)])
+    return prompts
+
+
+def _region(text: str, tokens: Tokens, chance: random.Random) -> tuple[int, int] | None:
+    words = len(tokens.word_starts)
+    found = list(facts(text)) if chance.random() < 0.6 else []
+    if found:
+        _, fact, _ = chance.choice(found)
+        first = int(np.searchsorted(tokens.word_starts, fact.start_char, side="right")) - 1
+        last = int(np.searchsorted(tokens.word_ends, fact.end_char))
+        return (first, last) if 0 <= first <= last < words else None
+    width = chance.randint(*_WINDOW)
+    if width > words:
+        return None
+    first = chance.randrange(words - width + 1)
+    return first, first + width - 1
+
+
+def articles_of(
+    paragraphs: Iterable[tuple[int, str]], questions: Iterable[Sequence[str]]
+) -> list[SquadArticle]:
+    """Paragraphs, numbered by their document, with the questions about each; nothing is answered yet."""
+    articles = []
+    for number, group in groupby(zip(paragraphs, questions, strict=True), key=lambda each: each[0][0]):
+        contexts = []
+        for place, ((_, text), asked) in enumerate(group):
+            unique = dict.fromkeys(question for question in asked if question)
+            contexts.append(
+                SquadParagraph(
+                    text,
+                    tuple(
+                        SquadQuestion(f"asked-{number}-{place}-{nth}", question, ())
+                        for nth, question in enumerate(unique)
+                    ),
+                )
+            )
+        articles.append(SquadArticle(f"document {number}", tuple(contexts)))
+    return articles
+
+
+def save_asked(
+    folder: Path,
+    articles: Sequence[SquadArticle],
+    examples: Sequence[Example],
+    logits: Iterator[tuple[Floats, Floats]],
+    confidence: float,
+) -> tuple[int, int]:
+    """Write what the reader is sure of; (kept, asked) questions. `examples` are those of `articles`."""
+    paragraphs = iter(examples)
+    data, sides, asked = [], [], 0
+    for article in articles:
+        kept = []
+        for paragraph, example in zip(article.paragraphs, paragraphs, strict=False):
+            qas = []
+            for question, (start, end) in zip(paragraph.questions, logits, strict=False):
+                asked += 1
+                first, last, probability = best_phrase(start, end)
+                if probability < confidence:
+                    continue
+                span = int(example.tokens.word_starts[first]), int(example.tokens.word_ends[last])
+                answer = {"text": paragraph.context[slice(*span)], "answer_start": span[0]}
+                qas.append({"id": question.question_id, "question": question.text, "answers": [answer]})
+                sides.append((start.astype(np.float16), end.astype(np.float16)))
+            if qas:
+                kept.append({"context": paragraph.context, "qas": qas})
+        if kept:
+            data.append({"title": article.title, "paragraphs": kept})
+    folder.mkdir(parents=True, exist_ok=True)
+    with gzip.GzipFile(folder / ASKED, "wb", mtime=0) as file:
+        file.write(json.dumps({"version": "1.1", "data": data}).encode())
+    start, end = (
+        np.concatenate([np.zeros(0, np.float16), *(pair[side] for pair in sides)]) for side in (0, 1)
+    )
+    np.savez(folder / LOGITS, start=start, end=end)
+    return len(sides), asked
+
+
+def load_asked(
+    folder: Path, tokenizer: Tokenizer, limits: Limits, first_article: int
+) -> tuple[list[Example], dict[str, Teacher]]:
+    """Examples and the reader's logits by question id; articles are numbered from `first_article` on."""
+    examples = make_examples(read_squad(folder / ASKED), tokenizer, limits, first_article)
+    with np.load(folder / LOGITS, allow_pickle=False) as arrays:
+        start, end = arrays["start"], arrays["end"]
+    questions = [(e, q) for e in examples for q in e.questions]
+    borders = np.cumsum([0, *(len(e.tokens.word_starts) for e, _ in questions)])
+    if borders[-1] != len(start):
+        raise ModelError(f"{folder / LOGITS}: does not fit {ASKED}; make both again with [ask]")
+    teacher = {
+        q.question_id: (start[a:b], end[a:b])
+        for (_, q), a, b in zip(questions, borders, borders[1:], strict=False)
+    }
+    return examples, teacher
+
+
+def best_phrase(start: Floats, end: Floats) -> tuple[int, int, float]:
+    """First and last word of the likeliest phrase by word logits ``[word]``, and its probability."""
+    words = len(start)
+    if not words:
+        return 0, 0, 0.0
+    padded = np.concatenate([end, np.full(MAX_PHRASE_WORDS - 1, -np.inf, end.dtype)])
+    band = start[:, None] + np.lib.stride_tricks.sliding_window_view(padded, MAX_PHRASE_WORDS)
+    best = int(band.argmax())
+    first, length = divmod(best, MAX_PHRASE_WORDS)
+    top = band[first, length]
+    if not np.isfinite(top):
+        return 0, 0, 0.0
+    return first, first + length, float(1 / np.exp(band - top).sum())
