@@ -5,6 +5,10 @@
     ├── MissingExtraError a feature needs an optional dependency that is not installed
     ├── SettingsError     a configuration key or value that does not exist or does not fit
     ├── ModelError        a model folder is incomplete, of another layout, or does not fit
+    ├── StorageError      a folder cannot be written or read (disk full, read-only, permission)
+    │   ├── IndexDamagedError  an index is damaged, incomplete, or of a newer format
+    │   └── IndexLockedError   another process is writing the index
+    ├── WorkerError       a process that was helping has died
     └── StoppedError      the user stopped it (Ctrl-C), and it can be gone on with
 
 The command line prints any of them as one line and exits with code 2; with 130 where the user stopped it.
@@ -36,6 +40,22 @@ class SettingsError(DenspiError):
 
 class ModelError(DenspiError):
     """A model folder is incomplete, of another layout, or does not fit."""
+
+
+class StorageError(DenspiError):
+    """A folder cannot be written or read; what was committed before is whole."""
+
+
+class IndexDamagedError(StorageError):
+    """An index is damaged, incomplete, or of a newer format."""
+
+
+class IndexLockedError(StorageError):
+    """Another process is writing the index."""
+
+
+class WorkerError(DenspiError):
+    """A process that was helping has died."""
 
 
 class StoppedError(DenspiError):

@@ -21,7 +21,11 @@ from denspi.sparse import (
     UnitFrequencies,
     build_segment,
     compute_norms,
+    document_scores_of,
+    explain_document,
+    explain_paragraph,
     merge_segments,
+    paragraph_scores_of,
     weigh_question,
 )
 from denspi.types import Document
@@ -186,3 +190,42 @@ def test_frequencies_of_another_index_are_refused(documents: list[Document], tmp
         (tmp_path / "one" / path.name).write_bytes(path.read_bytes())
     with pytest.raises(InputError, match="norms were computed with n-gram frequencies"):
         SparseRetriever.open(tmp_path / "one")
+
+
+class UncheckedError(Exception):
+    """Somebody is about to read postings."""
+
+
+def test_every_way_to_the_postings_is_checked(
+    documents: list[Document], folder: Path, tmp_path: Path
+) -> None:
+    """An index hands in a check of its checksums; no search, merge or fit may read past it."""
+    frequencies = build_segment(documents, folder).frequencies()
+    norms = compute_norms(Segment.open(folder), frequencies)
+
+    def refuse(start: int, end: int) -> None:
+        if end > start:
+            raise UncheckedError
+
+    segment = Segment.open(folder, refuse)
+    question = weigh_question("the Old Town of Warsaw", frequencies)
+    postings, compiled = Postings(segment, norms), Postings(segment, norms, compiled=True)
+    every = np.arange(segment.document_count)
+    readers: list[Callable[[], object]] = [
+        lambda: postings.top_documents(question, 3),
+        lambda: postings.top_paragraphs(question, 3),
+        lambda: postings.top_paragraphs_by_both(question, 3),
+        lambda: postings.document_scores(question),
+        lambda: postings.paragraph_scores(question),
+        lambda: compiled.top_paragraphs(question, 3),
+        lambda: document_scores_of(postings, question, every),
+        lambda: paragraph_scores_of(postings, question, every),
+        lambda: explain_document(postings, question, 0),
+        lambda: explain_paragraph(postings, question, 0),
+        lambda: segment.counts_at(0, 1),
+        lambda: compute_norms(segment, frequencies),
+        lambda: merge_segments([segment], tmp_path / "merged"),
+    ]
+    for read in readers:
+        with pytest.raises(UncheckedError):
+            read()

@@ -7,6 +7,7 @@ Durability (fsync, rename) is the caller's business.
 from __future__ import annotations
 
 from pathlib import Path
+from tokenize import TokenError
 from types import TracebackType
 from typing import Any
 
@@ -56,24 +57,25 @@ def write_array(path: Path, values: NDArray[Any]) -> None:
 
 
 def open_array(path: Path, *dtypes: DTypeLike) -> NDArray[Any]:
-    """A memory map of a one-dimensional array that has one of `dtypes`; an empty one is read instead."""
+    """A memory map of a one-dimensional array that has one of `dtypes`. The header may be a stranger's."""
     try:
-        values = np.load(path, mmap_mode="r", allow_pickle=False)
+        with path.open("rb") as file:
+            if npy_format.read_magic(file) != (1, 0):
+                raise ValueError("another version of the format")
+            shape, fortran_order, dtype = npy_format.read_array_header_1_0(file)
+            data_bytes, offset = path.stat().st_size - file.tell(), file.tell()
     except FileNotFoundError:
         raise InputError(f"{path}: missing; the sparse index is incomplete, rebuild it") from None
-    except (OSError, ValueError, EOFError) as error:
-        try:
-            values = np.load(path, allow_pickle=False)  # an empty array cannot be mapped
-        except (OSError, ValueError, EOFError):
-            raise InputError(f"{path}: not a readable array ({error}); rebuild the sparse index") from None
-    if (
-        not isinstance(values, np.ndarray)
-        or values.ndim != 1
-        or values.dtype not in [np.dtype(d) for d in dtypes]
-    ):
+    except (OSError, ValueError, EOFError, TypeError, SyntaxError, TokenError, MemoryError) as error:
+        finding = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"{path}: not a readable array ({finding}); rebuild the sparse index") from None
+    if len(shape) != 1 or fortran_order or dtype not in [np.dtype(each) for each in dtypes]:
         expected = " or ".join(str(np.dtype(each)) for each in dtypes)
         raise InputError(f"{path}: holds something other than a list of {expected}; rebuild the sparse index")
-    return values.view(np.ndarray)
+    require(shape[0] * dtype.itemsize == data_bytes, path, f"has {data_bytes} bytes for {shape[0]} values")
+    if not data_bytes:  # nothing can be mapped
+        return np.zeros(0, dtype)
+    return np.memmap(path, dtype, "r", offset, shape).view(np.ndarray)
 
 
 def require(holds: bool | np.bool_, path: Path, finding: str) -> None:

@@ -90,7 +90,7 @@ class _Cursor:
         row = int(np.searchsorted(self.ids, bound))
         lengths = self.counts[self.row : row]
         end = self.place + int(lengths.sum(dtype=np.int64))
-        units = new_units[self.part.postings[self.place : end] >> COUNT_BITS]
+        units = new_units[self.part.read(self.place, end) >> COUNT_BITS]
         ids = np.repeat(self.ids[self.row : row].astype(np.uint64), lengths)
         counts = self.part.counts_at(self.place, end)
         self.row, self.place = row, end

@@ -6,7 +6,8 @@ one uint32, `unit << 6 | count`; a count of 63 stands for "see `overflow`". Immu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,12 @@ from denspi.sparse.tfidf import UnitFrequencies
 COUNT_BITS = np.uint32(6)
 COUNT_MASK = np.uint32(63)  # also the mark of an overflowing count
 UNIT_LIMIT = 1 << 26  # units that one segment can number: 67 million
+_ARRAYS = ("postings", "overflow", "overflow_counts", "document_units", "unit_documents")
+Check = Callable[[int, int], None]
+
+
+def _trust(start: int, end: int) -> None:
+    """Postings that nobody has checksums for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,7 @@ class Segment:
         np.uint32
     ]  # [document + 1] the unit of each document's title; last: the unit count
     unit_documents: NDArray[np.uint32]  # [unit] the way back; stored, so that opening reads nothing
+    check: Check = _trust  # called with the bounds of postings before they are first used
 
     @property
     def document_count(self) -> int:
@@ -53,7 +61,7 @@ class Segment:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return sum(getattr(self, each.name).nbytes for each in fields(self))
+        return self.lengths.nbytes + sum(int(getattr(self, name).nbytes) for name in _ARRAYS)
 
     def frequencies(self) -> UnitFrequencies:
         """The frequencies of just this segment: the lengths of its lists, so nothing needs counting."""
@@ -64,9 +72,14 @@ class Segment:
         paragraphs_before = self.document_units[:-1].astype(np.int64) - np.arange(self.document_count)
         return paragraphs + np.searchsorted(paragraphs_before, paragraphs, side="right")
 
+    def read(self, start: int, end: int) -> NDArray[np.uint32]:
+        """The postings [start, end), checked where there are checksums."""
+        self.check(start, end)
+        return self.postings[start:end]
+
     def counts_at(self, start: int, end: int) -> NDArray[np.uint32]:
         """The true counts of the postings [start, end)."""
-        counts = self.postings[start:end] & COUNT_MASK
+        counts = self.read(start, end) & COUNT_MASK
         first, last = np.searchsorted(self.overflow, [start, end])
         counts[self.overflow[first:last].astype(np.int64) - start] = self.overflow_counts[first:last]
         return counts
@@ -80,11 +93,14 @@ class Segment:
         write_array(folder / "unit_documents.npy", documents)
 
     @classmethod
-    def open(cls, folder: Path) -> Segment:
-        """Map a stored segment. Sizes, types and offsets are checked; the postings are not read."""
+    def open(cls, folder: Path, check: Check = _trust) -> Segment:
+        """Map a stored segment. Sizes, types and offsets are checked; the postings are not read.
+
+        `check` is called with the bounds of postings before they are used; every other file is read by then.
+        """
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder; build the sparse index first")
-        path = {each.name: folder / f"{each.name}.npy" for each in fields(cls)}
+        path = {name: folder / f"{name}.npy" for name in _ARRAYS}
         segment = cls(
             lengths=CountTable.open(folder, "lengths"),
             postings=open_array(path["postings"], np.uint32),
@@ -92,6 +108,7 @@ class Segment:
             overflow_counts=open_array(path["overflow_counts"], np.uint32),
             document_units=open_array(path["document_units"], np.uint32),
             unit_documents=open_array(path["unit_documents"], np.uint32),
+            check=check,
         )
         held, expected = len(segment.postings), segment.lengths.total
         require(held == expected, path["postings"], f"holds {held} postings where the lists need {expected}")

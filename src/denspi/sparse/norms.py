@@ -69,7 +69,7 @@ def compute_norms(segment: Segment, frequencies: UnitFrequencies) -> Norms:
         start = int(ends[row] - lengths[row])
         row_end = max(row + 1, int(np.searchsorted(ends, start + _CHUNK_POSTINGS)))
         end = int(ends[row_end - 1])
-        units = segment.postings[start:end] >> COUNT_BITS
+        units = segment.read(start, end) >> COUNT_BITS
         counts = segment.counts_at(start, end)
         weights = np.repeat(idf[row:row_end], lengths[row:row_end])
         np.add.at(unit_squares, units, (weights * np.log1p(counts)) ** 2)  # sequential: see the contract

@@ -117,6 +117,8 @@ class Postings:
         """The same as the rest of `top_paragraphs`; None where a count overflows its posting."""
         assert self._best_units is not None
         lengths, places = (np.array(each, np.int64) for each in self.segment.lengths.look_up(question.ids))
+        for place, length in zip(places.tolist(), lengths.tolist(), strict=True):
+            self.segment.check(place, place + length)
         k = min(k, self.segment.paragraph_count)
         units, scores = np.zeros(k, np.uint32), np.zeros(k)
         sums = self._zeroed_sums()
@@ -189,7 +191,7 @@ class Postings:
         packed = np.concatenate(
             [
                 np.zeros(0, np.uint32),
-                *(self.segment.postings[place : place + length] for place, length, _ in held),
+                *(self.segment.read(place, place + length) for place, length, _ in held),
             ]
         )
         counts = packed & COUNT_MASK

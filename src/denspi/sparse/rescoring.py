@@ -71,7 +71,7 @@ def _counts_between(
     lengths, places = segment.lengths.look_up(question.ids)
     for ngram_id, factor, length, place in zip(question.ids.tolist(), factors, lengths, places, strict=True):
         if length:
-            units = segment.postings[place : place + length] >> COUNT_BITS
+            units = segment.read(place, place + length) >> COUNT_BITS
             running = np.concatenate(
                 [[0], np.cumsum(segment.counts_at(place, place + length), dtype=np.int64)]
             )

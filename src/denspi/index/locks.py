@@ -1,0 +1,124 @@
+"""Locks of an index: exclusive ones for writing and merging, shared leases for reading. Part of `directory`.
+
+All are flock locks: the kernel drops them with their holder, however it dies, so nothing can be left locked.
+The text in a lock file only tells people who the holder is; it decides nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from denspi.errors import IndexLockedError
+
+_POLL_SECONDS = 0.02
+_held: weakref.WeakSet[Lock] = weakref.WeakSet()
+
+
+class Lock:
+    """An exclusive lock, until `release`, until it is collected, or until the process ends."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._finalizer = weakref.finalize(self, os.close, descriptor)
+        _held.add(self)
+
+    def release(self) -> None:
+        """Let go; a second call does nothing."""
+        if self._finalizer.alive:
+            os.ftruncate(self._descriptor, 0)
+            self._finalizer()
+
+    def forget(self) -> None:
+        """Close our copy only: in a forked child, the parent still holds the lock."""
+        self._finalizer()
+
+
+class Lease:
+    """A shared lock on a part, until it is closed or collected."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._finalizer = weakref.finalize(self, os.close, descriptor)
+
+    def close(self) -> None:
+        """Let go; a second call does nothing."""
+        self._finalizer()
+
+
+def lock_file(path: Path, wait_seconds: float) -> Lock:
+    """Take the lock, or raise IndexLockedError with the holder's process and host."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    deadline = time.monotonic() + wait_seconds
+    while not _flock(descriptor, fcntl.LOCK_EX):
+        if time.monotonic() >= deadline:
+            holder = _holder(descriptor)
+            os.close(descriptor)
+            raise IndexLockedError(
+                f"{path.parent}: {holder} is writing it; wait for it to finish, or stop it"
+            )
+        time.sleep(_POLL_SECONDS)
+    lock = Lock(descriptor)
+    with contextlib.suppress(OSError):  # a full disk: the lock holds without the name of its holder
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+    return lock
+
+
+def lease_file(path: Path) -> Lease | None:
+    """A shared lock; None if the file is gone, or about to be deleted."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    if _flock(descriptor, fcntl.LOCK_SH):
+        return Lease(descriptor)
+    os.close(descriptor)
+    return None
+
+
+@contextmanager
+def nobody_leases(path: Path) -> Iterator[bool]:
+    """Whether no reader holds `path`; inside, none can begin to."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:  # absent or a link: a leftover that no reader could have opened
+        yield True
+        return
+    try:
+        yield _flock(descriptor, fcntl.LOCK_EX)
+    finally:
+        os.close(descriptor)
+
+
+def _flock(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(descriptor: int) -> str:
+    try:
+        holder = json.loads(os.pread(descriptor, 512, 0))
+        return f"process {int(holder['pid'])} on {str(holder['host'])[:100]!r}"
+    except (ValueError, KeyError, TypeError):  # it has only just taken the lock
+        return "another process"
+
+
+def _forget_in_child() -> None:
+    for lock in list(_held):
+        with contextlib.suppress(OSError):
+            lock.forget()
+
+
+# A lock belongs to the process that took it: forked workers must not keep it alive when that process dies.
+os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,0 +1,52 @@
+"""What an index stores of one paragraph, as arrays. Owns the record and its invariants; no I/O, no model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from denspi.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class ParagraphRows:
+    """Rows ascend by word; characters count from the paragraph's own first character."""
+
+    word_count: int
+    start_words: NDArray[np.uint32]  # [start] number of the word in the paragraph
+    start_chars: NDArray[np.uint32]  # [start] first character of that word
+    starts: NDArray[np.int8]  # [start, dim] codes
+    start_keys: NDArray[np.int8]  # [start, coherency_dim] codes
+    end_words: NDArray[np.uint32]  # [end]
+    end_chars: NDArray[np.uint32]  # [end] one past the last character of that word
+    ends: NDArray[np.int8]  # [end, dim] codes
+    end_keys: NDArray[np.int8]  # [end, coherency_dim] codes
+
+
+def check_rows(rows: ParagraphRows, characters: int, vector_dim: int, coherency_dim: int, where: str) -> None:
+    """Raise InputError unless `rows` can be the rows of a paragraph of so many characters; names `where`."""
+    for side, words, chars, codes, keys in (
+        ("start", rows.start_words, rows.start_chars, rows.starts, rows.start_keys),
+        ("end", rows.end_words, rows.end_chars, rows.ends, rows.end_keys),
+    ):
+        count = len(words)
+        if chars.shape != (count,) or words.ndim != 1:
+            raise InputError(f"{where}: {count} {side} words but characters of shape {chars.shape}")
+        if codes.shape != (count, vector_dim) or keys.shape != (count, coherency_dim):
+            raise InputError(
+                f"{where}: {side} rows of shape {codes.shape} and keys of shape {keys.shape}; this index has "
+                f"({count}, {vector_dim}) and ({count}, {coherency_dim})"
+            )
+        if codes.dtype != np.int8 or keys.dtype != np.int8:
+            raise InputError(f"{where}: {side} rows are {codes.dtype} and {keys.dtype}; an index has int8")
+        if count and not _ascends_below(words, rows.word_count):
+            raise InputError(f"{where}: {side} words do not ascend within {rows.word_count} words")
+        if count and not 0 <= int(chars.min()) <= int(chars.max()) <= characters:
+            raise InputError(f"{where}: {side} characters leave the paragraph of {characters} characters")
+
+
+def _ascends_below(words: NDArray[np.integer], limit: int) -> bool:
+    wide = words.astype(np.int64)
+    return bool((wide[1:] > wide[:-1]).all()) and int(wide[0]) >= 0 and int(wide[-1]) < limit

@@ -1,0 +1,96 @@
+"""Texts of a segment: one stream of bytes in compressed blocks, any stretch of which can be read.
+
+A block holds 32 KiB of the stream (the last one less), compressed with zlib. Stretches are counted in bytes
+of the stream; what they are is the caller's business.
+"""
+
+from __future__ import annotations
+
+import zlib
+from types import TracebackType
+
+import numpy as np
+
+from denspi.errors import IndexDamagedError
+from denspi.index.blocks import Checked
+from denspi.index.part import PartReader, PartWriter
+
+TEXT_BLOCK_BYTES = 1 << 15
+_LEVEL = 6
+
+
+class TextWriter:
+    """Appends to the components `name` and `name_blocks` of a part; a context manager."""
+
+    def __init__(self, part: PartWriter, name: str) -> None:
+        self._part, self._name = part, name
+        self._component = part.array(name, np.uint8)
+        self._ends = [0]  # [block + 1] in the compressed component
+        self._rest = bytearray()
+
+    def append(self, content: bytes) -> None:
+        """The next bytes of the stream."""
+        self._rest += content
+        while len(self._rest) >= TEXT_BLOCK_BYTES:
+            self._compress(TEXT_BLOCK_BYTES)
+
+    def __enter__(self) -> TextWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._rest:
+            self._compress(len(self._rest))
+        self._component.__exit__(kind, error, trace)
+        if kind is None:
+            self._part.whole(f"{self._name}_blocks", np.array(self._ends, np.uint64))
+
+    def _compress(self, size_bytes: int) -> None:
+        compressed = zlib.compress(bytes(self._rest[:size_bytes]), _LEVEL)
+        del self._rest[:size_bytes]
+        self._component.append(np.frombuffer(compressed, np.uint8))
+        self._ends.append(self._ends[-1] + len(compressed))
+
+
+class TextReader:
+    """Reads stretches of the stream. Remembers the last block, so reading onwards unpacks each block once."""
+
+    def __init__(self, part: PartReader, name: str) -> None:
+        self._where = str(part.path / name)
+        self._compressed = part.get(name, "uint8")
+        self._ends: Checked = part.get(f"{name}_blocks", "uint64")
+        self._last: tuple[int, bytes] = (-1, b"")
+
+    def read(self, begin: int, end: int) -> bytes:
+        """The bytes ``[begin, end)`` of the stream."""
+        if begin >= end:
+            return b""
+        first, last = begin // TEXT_BLOCK_BYTES, (end - 1) // TEXT_BLOCK_BYTES
+        if last >= len(self._ends) - 1:
+            raise self._damaged("shorter than the texts in it")
+        content = b"".join(self._block(number) for number in range(first, last + 1))
+        found = content[begin - first * TEXT_BLOCK_BYTES : end - first * TEXT_BLOCK_BYTES]
+        if len(found) != end - begin:
+            raise self._damaged("shorter than the texts in it")
+        return found
+
+    def _block(self, number: int) -> bytes:
+        remembered, content = self._last
+        if remembered == number:
+            return content
+        begin, end = self._ends.rows(number, number + 2).tolist()
+        if not begin <= end <= len(self._compressed):
+            raise self._damaged("its blocks leave the file")
+        inflater = zlib.decompressobj()
+        try:  # never more than a block, whatever the bytes say
+            content = inflater.decompress(self._compressed.rows(begin, end).data, TEXT_BLOCK_BYTES)
+        except zlib.error:
+            raise self._damaged("a block cannot be unpacked") from None
+        if number + 2 < len(self._ends) and len(content) != TEXT_BLOCK_BYTES:
+            raise self._damaged("a block before the last is not full")
+        self._last = (number, content)
+        return content
+
+    def _damaged(self, finding: str) -> IndexDamagedError:
+        return IndexDamagedError(f"{self._where}: {finding}; the index is damaged")

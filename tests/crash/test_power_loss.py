@@ -1,0 +1,110 @@
+"""The power fails at any step and the disk keeps what it likes of the unsynced: the last commit is whole."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.crash.life import Held, assert_whole, live
+from tests.crash.power import Choose, PoweredDirectory, PowerLossError, at_random, losing, reordering
+from tests.index.made import MODEL, make
+
+from denspi.index import IndexWriter
+
+COMMITS = 3
+FIRST: Held = {1: 1, 2: 2}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("base") / "index"
+    with IndexWriter.create(folder, MODEL) as writer:
+        for number, version in FIRST.items():
+            writer.add(*make(number, paragraphs=1, words=8, version=version))
+        writer.commit()
+    return folder
+
+
+def fail(base: Path, scratch: Path, seed: int, step: int | None) -> tuple[PoweredDirectory, list[Held]]:
+    """Live until the power fails; then the last committed state may be found, or the one on its way."""
+    scratch.mkdir()
+    shutil.copytree(base, scratch / "index")
+    directory = PoweredDirectory(scratch / "index", scratch / "graveyard", step)
+    allowed = [dict(FIRST)]
+
+    def say(what: str, held: Held) -> None:
+        if what == "done":
+            allowed.clear()
+        allowed.append(dict(held))
+
+    try:
+        live(directory, FIRST, np.random.default_rng(seed), COMMITS, say)
+    except PowerLossError:
+        assert step is not None
+    return directory, allowed
+
+
+def check(base: Path, tmp_path: Path, seed: int, steps: range) -> None:
+    others: list[Choose] = [reordering, at_random(seed), at_random(seed + 1)]
+    for step in steps:
+        directory, allowed = fail(base, tmp_path / f"{step}", seed, step)
+        for number, choose in enumerate([losing, others[step % len(others)]]):
+            survived = tmp_path / f"{step}-{number}"
+            directory.survives(survived, choose)
+            assert_whole(survived, *allowed)
+            shutil.rmtree(survived)
+        shutil.rmtree(tmp_path / f"{step}")
+
+
+def steps_of(base: Path, tmp_path: Path, seed: int) -> int:
+    directory, _ = fail(base, tmp_path / "all", seed, None)
+    return directory.steps
+
+
+def test_some_steps(base: Path, tmp_path: Path) -> None:
+    total = steps_of(base, tmp_path, seed=0)
+    check(base, tmp_path, 0, range(3, total, 67))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "stride"), [(0, 1), (1, 11), (2, 11)])
+def test_every_step(base: Path, tmp_path: Path, seed: int, stride: int) -> None:
+    total = steps_of(base, tmp_path, seed)
+    assert total > 100
+    check(base, tmp_path, seed, range(0, total + 1, stride))
+
+
+class Careless(PoweredDirectory):
+    """Says that it has synced, and has not."""
+
+    def __init__(self, skipped: str, path: Path, graveyard: Path, fails_at: int | None) -> None:
+        super().__init__(path, graveyard, fails_at)
+        self._skipped = skipped
+
+    def fsync_file(self, path: Path) -> None:
+        if self._skipped != ("manifest" if path.parent == self.path else "files"):
+            super().fsync_file(path)
+
+    def fsync_folder(self, path: Path) -> None:
+        if self._skipped != "folders":
+            super().fsync_folder(path)
+
+
+@pytest.mark.parametrize("skipped", ["files", "manifest", "folders"])
+def test_a_missing_fsync_is_noticed(base: Path, tmp_path: Path, skipped: str) -> None:
+    """The test of the tests: leave any kind of fsync out, and a commit is lost or broken."""
+    shutil.copytree(base, tmp_path / "index")
+    directory = Careless(skipped, tmp_path / "index", tmp_path / "graveyard", None)
+    with IndexWriter.open(tmp_path / "index", directory=directory) as writer:
+        writer.add(*make(5, paragraphs=1, words=8, version=5))
+        writer.commit()
+    broken = 0
+    for number, choose in enumerate([losing, reordering, at_random(0), at_random(1)]):
+        directory.survives(tmp_path / str(number), choose)
+        try:
+            assert_whole(tmp_path / str(number), {**FIRST, 5: 5})
+        except Exception:  # whatever it is, it was noticed
+            broken += 1
+    assert broken

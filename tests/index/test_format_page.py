@@ -1,0 +1,98 @@
+"""A second reader, written from docs/index-format.md alone with the standard library: it reads the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zlib
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tests.index.made import build, make
+
+from denspi.index import IndexWriter, MergePolicy, Snapshot, WriterSettings
+
+FORMATS = {"int8": "b", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "float32": "f"}
+
+
+class PlainPart:
+    """A part, every checksum of it checked."""
+
+    def __init__(self, folder: Path, reference: dict[str, Any]) -> None:
+        table = (folder / reference["folder"] / "table.json").read_bytes()
+        assert len(table) == reference["table_bytes"]
+        assert hashlib.sha256(table).hexdigest() == reference["table_sha256"]
+        self.shapes: dict[str, list[int]] = {}
+        self._content: dict[str, bytes] = {}
+        self._types: dict[str, str] = {}
+        for component in json.loads(table)["components"]:
+            name = component["name"]
+            content = (folder / reference["folder"] / name).read_bytes()
+            assert len(content) == component["bytes"]
+            blocks = [content[begin : begin + 32768] for begin in range(0, len(content), 32768)]
+            assert "".join(f"{zlib.crc32(block):08x}" for block in blocks) == component["checksums"]
+            self._content[name], self._types[name] = content, FORMATS[component["dtype"]]
+            self.shapes[name] = component["shape"]
+
+    def values(self, name: str) -> tuple[int, ...]:
+        kind = self._types[name]
+        content = self._content[name]
+        return struct.unpack(f"<{len(content) // struct.calcsize(kind)}{kind}", content)
+
+    def stream(self, name: str) -> bytes:
+        places = self.values(f"{name}_blocks")
+        content = self._content[name]
+        return b"".join(zlib.decompress(content[a:b]) for a, b in pairwise(places))
+
+
+def test_a_plain_reader_finds_everything(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    build(folder, [make(n, words=40) for n in range(20)])
+    with IndexWriter.open(folder, settings=WriterSettings(policy=MergePolicy(fanout=100))) as writer:
+        writer.update(*make(3, version=1))
+        writer.commit()
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    body = json.dumps(manifest["content"], sort_keys=True, separators=(",", ":")).encode()
+    assert hashlib.sha256(body).hexdigest() == manifest["sha256"]
+    assert manifest["content"]["format"] == 1
+    found = 0
+    for entry in manifest["content"]["segments"]:
+        part = PlainPart(folder, entry["rows"])
+        PlainPart(folder, entry["norms"])
+        deleted = (
+            set(PlainPart(folder, entry["tombstones"]).values("deleted")) if entry["tombstones"] else set()
+        )
+        texts, records = part.stream("texts"), part.stream("records")
+        for document in range(entry["counts"]["documents"]):
+            record = records[slice(*part.values("record_bytes")[document : document + 2])]
+            document_id, title, source, metadata = json.loads(record)
+            hashed = int.from_bytes(hashlib.blake2b(document_id.encode(), digest_size=8).digest(), "little")
+            assert part.values("id_documents")[part.values("id_hashes").index(hashed)] == document
+            if document in deleted:
+                continue
+            found += 1
+            expected, rows = make(metadata["number"], words=40, version=metadata["version"])
+            if metadata["version"]:
+                expected, rows = make(metadata["number"], version=metadata["version"])
+            assert (document_id, title, source) == (expected.document_id, expected.title, expected.source)
+            text = texts[slice(*part.values("document_bytes")[document : document + 2])]
+            assert text.decode() == expected.text
+            first, last = part.values("document_paragraphs")[document : document + 2]
+            for paragraph, own, span in zip(range(first, last), rows, expected.paragraphs, strict=True):
+                assert part.values("paragraph_words")[paragraph] == own.word_count
+                chars = part.values("paragraph_chars")[2 * paragraph : 2 * paragraph + 2]
+                assert chars == (span.start_char, span.end_char)
+                in_bytes = slice(*part.values("paragraph_bytes")[2 * paragraph : 2 * paragraph + 2])
+                assert text[in_bytes].decode() == span.of(expected.text)
+                for side in ("start", "end"):
+                    begin, end = part.values(f"paragraph_{side}s")[paragraph : paragraph + 2]
+                    for what in ("words", "chars", "keys"):
+                        array = getattr(own, f"{side}_{what}")
+                        width = array.shape[1] if array.ndim > 1 else 1
+                        stored = part.values(f"{side}_{what}")[begin * width : end * width]
+                        assert list(stored) == array.ravel().tolist()
+                    codes = part.values(f"{side}s")[begin * 6 : end * 6]
+                    assert list(codes) == getattr(own, f"{side}s").ravel().tolist()
+    assert found == Snapshot.open(folder).live.documents == 20

@@ -1,0 +1,45 @@
+"""Writing takes memory for what is not flushed yet, whatever the size of the index."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.index.made import MODEL, make
+
+from denspi.index import IndexWriter, Snapshot, WriterSettings
+
+SETTINGS = WriterSettings(flush_words=20_000)
+
+
+def anonymous_bytes() -> int:
+    """Memory of this process that is no file's."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
+
+
+@pytest.mark.slow
+def test_adding_and_merging_do_not_hold_what_was_flushed(tmp_path: Path) -> None:
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs /proc to see the memory of a process")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        most = []
+        with IndexWriter.create(tmp_path / "index", MODEL, settings=SETTINGS) as writer:
+            for number in range(900):
+                writer.add(*make(number, paragraphs=4, words=250))
+                if number % 50 == 0:
+                    most.append(anonymous_bytes())
+            writer.commit()
+            most.append(anonymous_bytes())
+        os.write(writing, " ".join(map(str, most)).encode())
+        os._exit(0)
+    os.close(writing)
+    seen = [int(each) for each in os.read(reading, 1 << 16).split()]
+    os.close(reading)
+    assert os.waitpid(child, 0)[1] == 0
+    stored = Snapshot.open(tmp_path / "index").size_bytes
+    assert stored > 8_000_000
+    assert max(seen[4:]) - seen[3] < stored / 2  # three flushes in, everything has its size
