@@ -18,6 +18,14 @@ from denspi import DenspiError, __version__
 from denspi.cli.corpus import corpus_command
 from denspi.cli.demo import demo_command
 from denspi.cli.evaluate import evaluate_app
+from denspi.cli.indexing import add_command, index_command, update_command
+from denspi.cli.maintenance import (
+    delete_command,
+    info_command,
+    merge_command,
+    refit_command,
+    verify_command,
+)
 from denspi.cli.train import train_command
 from denspi.errors import StoppedError
 
@@ -34,6 +42,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("corpus")(corpus_command)
+app.command("index")(index_command)
+app.command("add")(add_command)
+app.command("update")(update_command)
+app.command("delete")(delete_command)
+app.command("merge")(merge_command)
+app.command("refit")(refit_command)
+app.command("info")(info_command)
+app.command("verify")(verify_command)
 app.command("demo")(demo_command)
 app.add_typer(evaluate_app, name="evaluate")
 app.command("train")(train_command)

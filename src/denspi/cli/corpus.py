@@ -39,7 +39,7 @@ def corpus_command(
 
     given = existing_paths(paths)
     report = CorpusReport.of_paths([shown(path) for path in given])
-    with _watching(given) as watch:
+    with watching(given) as watch:
         for place, item in read_corpus_by_path(
             given, format=format, strict=strict, on_bytes_read=watch.on_bytes_read
         ):
@@ -51,7 +51,7 @@ def corpus_command(
     else:
         if documents:
             _print_table(report)
-        _print_items(report, sys.stdout if documents else sys.stderr)
+        print_items(report, sys.stdout if documents else sys.stderr)
     if not documents:
         raise InputError(f"no document found in {', '.join(counts.path for counts in report.sources)}")
 
@@ -73,7 +73,7 @@ def _print_table(report: CorpusReport) -> None:
     Console(highlight=False).print(table)
 
 
-def _print_items(report: CorpusReport, file: TextIO) -> None:
+def print_items(report: CorpusReport, file: TextIO) -> None:
     """Each note and each skipped item on a line of its own, and the count at the end."""
     for note in report.notes:
         print(f"note: {note}", file=file)
@@ -84,7 +84,7 @@ def _print_items(report: CorpusReport, file: TextIO) -> None:
 
 
 @dataclass(frozen=True)
-class _Watch:
+class Watch:
     """Who hears how the reading goes on."""
 
     on_bytes_read: Callable[[int], None]
@@ -92,7 +92,7 @@ class _Watch:
 
 
 @contextmanager
-def _watching(paths: tuple[Path, ...]) -> Iterator[_Watch]:
+def watching(paths: tuple[Path, ...]) -> Iterator[Watch]:
     """Show progress on standard error while the block runs, if that is a terminal."""
     from denspi.corpus.folders import size_bytes
 
@@ -104,4 +104,4 @@ def _watching(paths: tuple[Path, ...]) -> Iterator[_Watch]:
             total = report.total
             show(documents=total.documents, rate=total.words / max(time.monotonic() - started, 0.001))
 
-        yield _Watch(show, on_report)
+        yield Watch(show, on_report)

@@ -1,0 +1,1 @@
+"""Documents into an index: encoding with every core, cutting segments, and the `Index` that people hold."""

@@ -1,0 +1,269 @@
+"""`Index`: what people hold. Ties a stored index to the model that it was built with.
+
+Reading needs no lock, and every method sees the newest commit. The first change takes the write lock;
+`commit` makes all changes visible at once and lets it go. Without a commit the index stays as it was, but
+what is already encoded and written is kept aside: the same changes, made again, go on after it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from denspi.build.encoding import encode_anywhere
+from denspi.build.info import IndexInfo, describe
+from denspi.build.long_paragraphs import with_short_paragraphs
+from denspi.build.model import DEFAULT_MODEL, IndexModel, model_for_new_index, model_of_index
+from denspi.build.parts import Outdated, parts_from
+from denspi.build.pipeline import Progress, encode_into, size_of, why_not
+from denspi.build.resuming import Resumed
+from denspi.build.workers import WorkerSettings
+from denspi.dense.encoder import PhraseEncoder
+from denspi.errors import IndexLockedError, InputError
+from denspi.index.leftovers import strangers
+from denspi.index.manifest import MANIFEST
+from denspi.index.merge_beside import merge_beside
+from denspi.index.rows import ParagraphRows
+from denspi.index.snapshot import Snapshot
+from denspi.index.verify import VerifyReport, verify
+from denspi.index.writer import IndexWriter, WriterSettings
+from denspi.types import Document
+
+SEGMENT_WORDS = 1 << 17
+"""What an interruption costs at most: about twenty seconds of one core with the small model."""
+PathLike = str | os.PathLike[str]
+OnProgress = Callable[["Changes"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a call of `add` or `update` has done so far."""
+
+    encoded: Progress  # added or put in the place of another
+    unchanged: Progress  # already there with the same content, from an interrupted run too
+    deleted: int = 0  # documents that their file no longer has
+
+
+class Index:
+    """A phrase index in a folder; a context manager. Use `create` or `open`."""
+
+    def __init__(
+        self, folder: Path, model: IndexModel | None, writer: IndexWriter | None, workers: WorkerSettings
+    ) -> None:
+        self.folder = folder
+        self._model, self._writer, self._workers = model, writer, workers
+        self._encoder: PhraseEncoder | None = None
+        self._snapshot: Snapshot | None = None
+        self._resumed = Resumed(writer, str(folder)) if writer else None
+
+    @classmethod
+    def create(
+        cls,
+        folder: PathLike,
+        model: str = DEFAULT_MODEL,
+        *,
+        precision: str = "int8",
+        workers: WorkerSettings | None = None,
+    ) -> Index:
+        """A new index, which exists for others after its first `commit`; goes on with an unfinished one.
+
+        `model` is the name of a packaged model or a model folder.
+        """
+        path = Path(folder)
+        cls.check_new(path)
+        chosen = model_for_new_index(model, precision)
+        writer = IndexWriter.create(path, chosen.record, resume=True, settings=_settings())
+        return cls(path, chosen, writer, workers or WorkerSettings())
+
+    @classmethod
+    def open(
+        cls, folder: PathLike, *, model: str | None = None, workers: WorkerSettings | None = None
+    ) -> Index:
+        """An index that is there. `model` says where its model is, if not where the index has recorded."""
+        path = _folder(folder)
+        snapshot = Snapshot.open(path)
+        chosen = model_of_index(path, snapshot.model, model) if model is not None else None
+        index = cls(path, chosen, None, workers or WorkerSettings())
+        index._snapshot = snapshot
+        return index
+
+    @staticmethod
+    def check_new(folder: PathLike) -> None:
+        """`InputError` unless `create` could begin, or go on with, an index there. Writes nothing."""
+        path = Path(folder)
+        if not path.exists():
+            return
+        if not path.is_dir():
+            raise InputError(f"{path}: is a file; name a folder for the index")
+        entries = sorted(os.listdir(path))
+        if MANIFEST in entries:
+            raise InputError(
+                f"{path}: already holds an index; add to it or update it, or choose another folder"
+            )
+        if foreign := strangers(entries):
+            raise InputError(f"{path}: not empty (it holds {foreign[0]!r}); choose another folder")
+
+    # Reading
+
+    def snapshot(self) -> Snapshot:
+        """The newest committed generation."""
+        found = self._snapshot.refresh() if self._snapshot else Snapshot.open(self.folder)
+        self._snapshot = found
+        return found
+
+    def model(self) -> IndexModel:
+        """The model that it was built with; `ModelError` where that is not there."""
+        if self._model is None:
+            self._model = model_of_index(self.folder, self.snapshot().model)
+        return self._model
+
+    def encoder(self) -> PhraseEncoder:
+        """Its encoder, loaded once."""
+        if self._encoder is None:
+            self._encoder = self.model().encoder()
+        return self._encoder
+
+    def info(self) -> IndexInfo:
+        """What it holds and what it costs."""
+        return describe(self.folder.as_posix(), self.snapshot())
+
+    def verify(self, on_bytes: Callable[[int], None] = lambda _: None) -> VerifyReport:
+        """Read every byte of the newest generation; the report names what is damaged."""
+        return verify_index(self.folder, on_bytes)
+
+    # Changing
+
+    def add(self, documents: Iterable[Document], on_progress: OnProgress = lambda _: None) -> Changes:
+        """Encode and add documents; `InputError` for one whose id is there already."""
+        writer, resumed = self._writing()
+        return self._change(documents, writer.add, resumed.is_added, on_progress)
+
+    def update(self, documents: Iterable[Document], on_progress: OnProgress = lambda _: None) -> Changes:
+        """Add documents, or put them in the place of those with their ids; unchanged ones cost nothing.
+
+        A text file that had been indexed in parts and has fewer by now loses the others.
+        """
+        writer, resumed = self._writing()
+        outdated, deleted = Outdated(), 0
+
+        def without_outdated() -> Iterator[Document]:
+            nonlocal deleted
+            for document in documents:
+                deleted += self._delete_all(outdated.see(document, writer.document))
+                yield document
+
+        changes = self._change(without_outdated(), writer.update, resumed.is_updated, on_progress)
+        deleted += self._delete_all(outdated.rest(writer.document))
+        return Changes(changes.encoded, changes.unchanged, deleted)
+
+    def delete(self, document_id: str) -> int:
+        """Delete a document, or all parts of a long text file; how many documents that were, 0 if none."""
+        writer, resumed = self._writing()
+        resumed.forget(document_id)
+        if writer.delete(document_id):
+            return 1
+        return self._delete_all(parts_from(document_id, 1, writer.document))
+
+    def commit(self) -> int:
+        """Make all changes visible, at once and durably; the newest generation.
+
+        Large merges that have become due come after it, and keep neither readers nor writers waiting.
+        """
+        if self._writer is None:
+            return self.snapshot().generation
+        writer, resumed = self._writing()
+        resumed.drop_rest()
+        generation = writer.commit()
+        self.close()
+        with suppress(IndexLockedError):  # then somebody else is already merging
+            generation = merge_beside(self.folder)
+        return generation
+
+    def merge(self) -> int:
+        """Commit, then write all segments as few, without deleted documents. Scores stay as they are."""
+        self.commit()
+        return merge_beside(self.folder, everything=True)
+
+    def refit(self) -> int:
+        """Commit with idf as a fresh build would have it."""
+        self._writing()[0].refit()
+        return self.commit()
+
+    def close(self) -> None:
+        """Let go of the write lock; what is not committed stays invisible."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = self._resumed = None
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _delete_all(self, names: Iterable[str]) -> int:
+        """Look them all up first: what is deleted is not found any more."""
+        writer, _ = self._writing()
+        return sum([writer.delete(name) for name in list(names)])
+
+    def _writing(self) -> tuple[IndexWriter, Resumed]:
+        if self._writer is None or self._resumed is None:
+            self._writer = IndexWriter.open(self.folder, resume=True, settings=_settings())
+            self._resumed = Resumed(self._writer, str(self.folder))
+        return self._writer, self._resumed
+
+    def _change(
+        self,
+        documents: Iterable[Document],
+        store: Callable[[Document, list[ParagraphRows]], None],
+        is_done: Callable[[Document], bool],
+        on_progress: OnProgress,
+    ) -> Changes:
+        encoded, unchanged = Progress(), Progress()
+
+        def to_encode() -> Iterator[Document]:
+            nonlocal unchanged
+            for given in documents:
+                if reason := why_not(given):
+                    raise InputError(f"{given.document_id or given.source}: {reason}")
+                document = with_short_paragraphs(given)
+                if is_done(document):
+                    unchanged += size_of(document)
+                    on_progress(Changes(encoded, unchanged))
+                else:
+                    yield document
+
+        def on_encoded(progress: Progress) -> None:
+            nonlocal encoded
+            encoded = progress
+            on_progress(Changes(encoded, unchanged))
+
+        model = self.model()
+
+        def encode(paragraphs: Iterator[str]) -> Iterator[ParagraphRows]:
+            return encode_anywhere(model, self.encoder, paragraphs, self._workers)
+
+        encode_into(to_encode(), encode, store, on_encoded)
+        return Changes(encoded, unchanged)
+
+
+def verify_index(folder: PathLike, on_bytes: Callable[[int], None] = lambda _: None) -> VerifyReport:
+    """`Index.verify` for a folder that may be too damaged to open."""
+    return verify(_folder(folder), on_bytes)
+
+
+def _folder(folder: PathLike) -> Path:
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path}: is a file; name the folder of an index")
+    return path
+
+
+def _settings() -> WriterSettings:
+    return WriterSettings(flush_words=SEGMENT_WORDS)

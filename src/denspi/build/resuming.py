@@ -1,0 +1,70 @@
+"""What an interrupted run has written: documents that need not be encoded again, and nothing more.
+
+This run decides anew what is added, replaced and deleted. A document of the other run counts only once this
+one has been given the same; the rest is dropped at the commit, and no trace is left of it.
+"""
+
+from __future__ import annotations
+
+import json
+
+from denspi.corpus.seen import SeenIds
+from denspi.errors import InputError
+from denspi.index.writer import IndexWriter
+from denspi.types import Document
+
+
+class Resumed:
+    """Belongs to one writer, from its opening to its commit."""
+
+    def __init__(self, writer: IndexWriter, index: str) -> None:
+        self._writer, self._index = writer, index
+        self._met = SeenIds()
+        writer.restore_committed()
+
+    def is_added(self, document: Document) -> bool:
+        """Whether it is written already; `InputError` if the index had one of this id before."""
+        writer, name = self._writer, document.document_id
+        if name in writer and not writer.is_resumed(name):
+            raise InputError(
+                f"{self._index}: already has a document {name!r}; to replace it, update instead of adding"
+            )
+        return self._is_taken_over(document)
+
+    def is_updated(self, document: Document) -> bool:
+        """Whether it is written already, by the other run or, with the same content, before."""
+        writer, name = self._writer, document.document_id
+        if self._is_taken_over(document):
+            if not writer.is_resumed(name):  # there is one that it replaces
+                writer.delete(name)
+            return True
+        stored = writer.document(name)
+        return stored is not None and is_same(stored, document)
+
+    def forget(self, document_id: str) -> None:
+        """Before a deletion: what nobody has taken over was never there."""
+        if not len(self._met):
+            self._writer.drop_resumed(document_id)
+
+    def drop_rest(self) -> None:
+        """Leave out what this run was not given."""
+        if self._writer.resumed_documents:
+            for name in list(self._writer.resumed_ids()):
+                if self._met.add(name, 0) is None:
+                    self._writer.drop_resumed(name)
+
+    def _is_taken_over(self, document: Document) -> bool:
+        name = document.document_id
+        kept = self._writer.resumed(name)
+        if kept is not None and not is_same(kept, document):
+            self._writer.drop_resumed(name)
+            kept = None
+        self._met.add(name, 0)
+        return kept is not None
+
+
+def is_same(stored: Document, given: Document) -> bool:
+    """Whether nothing has changed but, at most, where it was read from."""
+    metadata = [json.dumps(dict(each.metadata), sort_keys=True) for each in (stored, given)]
+    contents = [(each.title, each.text, each.paragraphs) for each in (stored, given)]
+    return contents[0] == contents[1] and metadata[0] == metadata[1]

@@ -1,0 +1,194 @@
+"""The commands that make and keep an index: what they print, and one clear line for each thing gone wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.build.conftest import make_documents
+
+from denspi import Index, cli
+from denspi.build.workers import WorkerSettings
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def made(model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with documents, and an index of them."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "docs").mkdir()
+    for document in make_documents(5):
+        (folder / "docs" / f"{document.document_id}.txt").write_text(document.text)
+    (folder / "docs" / "empty.txt").write_text("")
+    arguments = ["--output", str(folder / "index"), "--model", str(model_folder)]
+    assert cli.run(["index", str(folder / "docs"), *arguments]) == 0
+    return folder
+
+
+@pytest.fixture
+def docs(made: Path, here: Path) -> Path:
+    return Path(shutil.copytree(made / "docs", here / "docs"))
+
+
+@pytest.fixture
+def index(made: Path, docs: Path, here: Path, capsys: Captured) -> Path:
+    capsys.readouterr()
+    return Path(shutil.copytree(made / "index", here / "index"))
+
+
+def info(capsys: Captured) -> dict[str, object]:
+    assert cli.run(["info", "index", "--json"]) == 0
+    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_index_says_what_it_did_and_what_it_skipped(docs: Path, model_folder: Path, capsys: Captured) -> None:
+    assert cli.run(["index", "docs", "--output", "index", "--model", str(model_folder)]) == 0
+    printed = capsys.readouterr()
+    first, second = printed.out.splitlines()
+    assert first.startswith("encoded 5 documents, ")
+    assert second.startswith("index: 5 documents, ")
+    assert second.endswith(", generation 1")
+    assert printed.err == "skipped: docs/empty.txt: empty\n1 skipped\n"
+
+
+def test_the_life_of_an_index(index: Path, docs: Path, capsys: Captured) -> None:
+    (docs / "d9.txt").write_text("joon lives in graz .")
+    assert cli.run(["add", "index", "docs/d9.txt"]) == 0
+    assert "index: 6 documents" in capsys.readouterr().out
+    (docs / "d0.txt").write_text("finn lives in nice .")
+    assert cli.run(["update", "index", "docs"]) == 0
+    assert "encoded 1 document, 1 paragraph, 5 words" in capsys.readouterr().out
+    assert cli.run(["update", "index", "docs"]) == 0
+    assert capsys.readouterr().out.startswith("6 documents already there\n")
+    assert cli.run(["delete", "index", "d1.txt", "d2.txt"]) == 0
+    assert capsys.readouterr().out == "2 documents deleted; generation 4\n"
+    found = info(capsys)
+    assert found["documents"] == 4
+    assert cli.run(["merge", "index"]) == 0
+    assert "now 1 segment" in capsys.readouterr().out
+    assert cli.run(["refit", "index"]) == 0
+    assert capsys.readouterr().out.startswith("fitted to 4 documents; generation ")
+    assert cli.run(["verify", "index"]) == 0
+    assert capsys.readouterr().out.endswith(": all as written\n")
+    stored = Index.open(index).snapshot().document("d0.txt")
+    assert stored is not None
+    assert stored.text == "finn lives in nice ."
+
+
+def test_info_counts_what_is_there(index: Path, capsys: Captured) -> None:
+    found = info(capsys)
+    snapshot = Index.open(index).snapshot()
+    rows = [
+        segment.rows_of(paragraph)
+        for segment in snapshot.segments
+        for paragraph in range(segment.counts.paragraphs)
+    ]
+    assert found["paragraphs"] == len(rows)
+    assert found["words"] == sum(each.word_count for each in rows)
+    assert found["starts"] == sum(len(each.start_words) for each in rows)
+    assert found["ends"] == sum(len(each.end_words) for each in rows)
+    by_component = found["bytes_by_component"]
+    assert isinstance(by_component, dict)
+    named = {"manifest.json"} | {part.ref.folder for part in snapshot.parts}
+    on_disk = sum(
+        path.stat().st_size
+        for path in index.rglob("*")
+        if path.is_file() and path.relative_to(index).parts[0] in named
+    )
+    assert sum(by_component.values()) == found["bytes"] == on_disk
+    assert by_component["start vectors"] == sum(each.starts.nbytes for each in rows)
+    assert by_component["coherency keys"] == sum(
+        each.start_keys.nbytes + each.end_keys.nbytes for each in rows
+    )
+    assert cli.run(["info", "index"]) == 0
+    table = capsys.readouterr().out
+    assert all(name in table for name in by_component)
+    assert f"{found['words']:,}" in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["index", "dosc", "--output", "x"], "dosc: no such file or folder"),
+        (["index", "docs"], "Missing option '--output'. See 'denspi index --help'."),
+        (["index", "docs/empty.txt", "--output", "x"], "no document found in docs/empty.txt"),
+        (["index", "docs", "--output", "docs/d0.txt"], "docs/d0.txt: is a file; name a folder for the index"),
+        (["index", "docs", "--output", "docs"], "docs: not empty (it holds 'd0.txt'); choose another folder"),
+        (["index", "docs", "--output", "index"], "index: already holds an index; add to it or update it"),
+        (["index", "docs", "--output", "x", "--model", "nix"], "nix: there is no such model"),
+        (["index", "docs", "--output", "x", "--precision", "compact2"], "precision 'compact2': "),
+        (["add", "index", "docs"], "index: already has a document 'd0.txt'; to replace it, update"),
+        (["add", "index", "dosc"], "dosc: no such file or folder"),
+        (["add", "nowhere", "docs"], "nowhere: no such index; build one with: denspi index"),
+        (["add", "docs/d0.txt", "docs"], "docs/d0.txt: is a file; name the folder of an index"),
+        (["update", "docs", "docs"], "docs: not an index (no manifest.json); build one with: denspi index"),
+        (["delete", "index", "d0.txt", "d7"], "index: has no document 'd7' (its ids look like 'd0.txt')"),
+        (["info", "docs/d0.txt"], "docs/d0.txt: is a file; name the folder of an index"),
+        (["verify", "docs"], "docs: not an index (no manifest.json)"),
+        (["verify", "nowhere"], "nowhere: no such index"),
+        (["merge", "nowhere"], "nowhere: no such index"),
+        (["refit", "nowhere"], "nowhere: no such index"),
+    ],
+)
+def test_bad_use_is_one_line_and_changes_nothing(
+    arguments: list[str], line: str, index: Path, model_folder: Path, capsys: Captured
+) -> None:
+    if arguments[0] == "index" and "--model" not in arguments:
+        arguments = [*arguments, "--model", str(model_folder)]
+    assert cli.run(arguments) == 2
+    printed = capsys.readouterr()
+    last = printed.err.splitlines()[-1]
+    assert last.startswith(f"denspi: {line}")
+    assert all(each.startswith(("skipped: ", "1 skipped")) for each in printed.err.splitlines()[:-1])
+    assert printed.out == ""
+    assert info(capsys)["documents"] == 5
+    assert not Path("x").exists()
+
+
+def test_an_index_among_its_own_documents_is_left_out(
+    docs: Path, model_folder: Path, capsys: Captured
+) -> None:
+    assert cli.run(["index", ".", "--output", "docs/index", "--model", str(model_folder)]) == 0
+    assert "docs/index: 5 documents" in capsys.readouterr().out
+    assert cli.run(["update", "docs/index", ".", "docs/index/.."]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("encoded 5 documents")  # the second path has other ids: d0.txt, docs/d0.txt
+    assert "index/manifest.json" not in printed.err
+
+
+def test_another_model_is_refused(index: Path, other_model_folder: Path, capsys: Captured) -> None:
+    assert cli.run(["update", "index", "docs", "--model", str(other_model_folder)]) == 2
+    assert capsys.readouterr().err.startswith("denspi: index: built with model ")
+
+
+def test_a_second_writer_is_told_who_the_first_is(index: Path, docs: Path, capsys: Captured) -> None:
+    (docs / "d9.txt").write_text("joon lives in graz .")
+    with Index.open(index, workers=WorkerSettings(processes=0)) as first:
+        first.delete("d0.txt")
+        assert cli.run(["add", "index", "docs/d9.txt"]) == 2
+    assert " is writing it; wait for it to finish" in capsys.readouterr().err
+
+
+def test_verify_names_the_damaged_component(index: Path, capsys: Captured) -> None:
+    (damaged,) = index.glob("*-segment/starts")
+    content = bytearray(damaged.read_bytes())
+    content[7] ^= 1
+    damaged.write_bytes(content)
+    (cut,) = index.glob("*-segment/ends")
+    cut.write_bytes(cut.read_bytes()[:-1])
+    assert cli.run(["verify", "index"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("denspi: ") for line in lines)
+    assert any(str(damaged.relative_to(index.parent)) in line for line in lines)
+    assert any(str(cut.relative_to(index.parent)) in line for line in lines)
