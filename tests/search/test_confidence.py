@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from denspi.search.confidence import Confidence, calibration_error, fit_confidence, risk_coverage
+from denspi.search.confidence import Confidence, calibration_error, fit_confidence, reliability, risk_coverage
 
 
 def test_the_curve_is_found_again_from_its_own_draws() -> None:
@@ -12,8 +12,8 @@ def test_the_curve_is_found_again_from_its_own_draws() -> None:
     found = fit_confidence(margin, is_right)
     assert found.slope == pytest.approx(true.slope, abs=0.05)
     assert found.intercept == pytest.approx(true.intercept, abs=0.08)
-    assert calibration_error(found.of(margin), is_right) < 0.02
-    assert calibration_error(np.full(len(margin), 0.99), is_right) > 0.3
+    assert calibration_error(reliability(found.of(margin), is_right)) < 0.02
+    assert calibration_error(reliability(np.full(len(margin), 0.99), is_right)) > 0.3
 
 
 @pytest.mark.parametrize("is_right", [True, False])
@@ -27,7 +27,7 @@ def test_all_right_or_all_wrong_stays_finite(is_right: bool) -> None:
 def test_calibration_error_by_hand() -> None:
     confidence = np.array([0.2, 0.2, 0.8, 0.8])
     is_right = np.array([False, False, True, False])
-    assert calibration_error(confidence, is_right, bins=2) == pytest.approx((0.2 + 0.3) / 2)
+    assert calibration_error(reliability(confidence, is_right, bins=2)) == pytest.approx((0.2 + 0.3) / 2)
 
 
 def test_risk_counts_the_surest_first() -> None:

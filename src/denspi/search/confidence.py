@@ -6,6 +6,7 @@ numbers of the curve are fitted in training, on held-out articles, and belong to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,15 +38,31 @@ def fit_confidence(margin: NDArray[np.float64], is_right: NDArray[np.bool_], ste
     return Confidence(float(weights[0]), float(weights[1]))
 
 
-def calibration_error(confidence: NDArray[np.float64], is_right: NDArray[np.bool_], bins: int = 10) -> float:
-    """Expected calibration error: the mean distance of stated and true accuracy, over bins of equal size."""
+@dataclass(frozen=True, slots=True)
+class ConfidenceBin:
+    """Answers of similar confidence: what was stated of them on average, and how many were right."""
+
+    answers: int
+    confidence: float
+    accuracy: float
+
+
+def reliability(
+    confidence: NDArray[np.float64], is_right: NDArray[np.bool_], bins: int = 10
+) -> tuple[ConfidenceBin, ...]:
+    """Bins of equal size, from the least sure answers to the surest."""
     order = np.argsort(confidence, kind="stable")
-    gaps = [
-        abs(confidence[part].mean() - is_right[part].mean()) * len(part)
+    return tuple(
+        ConfidenceBin(len(part), float(confidence[part].mean()), float(is_right[part].mean()))
         for part in np.array_split(order, bins)
         if len(part)
-    ]
-    return float(sum(gaps) / max(1, len(confidence)))
+    )
+
+
+def calibration_error(bins: Sequence[ConfidenceBin]) -> float:
+    """Expected calibration error: the mean distance of stated and true accuracy."""
+    gaps = sum(each.answers * abs(each.confidence - each.accuracy) for each in bins)
+    return gaps / max(1, sum(each.answers for each in bins))
 
 
 def risk_coverage(

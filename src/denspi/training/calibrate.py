@@ -18,7 +18,13 @@ from denspi.corpus.paragraphs import join_paragraphs
 from denspi.corpus.squad import SquadArticle
 from denspi.dense.calibration import ModelCalibration
 from denspi.dense.encoder import Encoder
-from denspi.search.confidence import calibration_error, fit_confidence, risk_coverage
+from denspi.search.confidence import (
+    ConfidenceBin,
+    calibration_error,
+    fit_confidence,
+    reliability,
+    risk_coverage,
+)
 from denspi.search.flat import PER_PARAGRAPH, FlatCandidates, best_answers, flat_candidates, margins
 from denspi.sparse import SparseRetriever
 from denspi.text.answers import f1, normalize_answer
@@ -43,8 +49,8 @@ class WeightResult:
 class CalibrationResult:
     """The choice, and what it was made from.
 
-    `calibration_error` is of confidences fitted on other articles; `risk` is the share of wrong answers among
-    the surest `coverage` of them.
+    `calibration_error` and `reliability` are of confidences fitted on other articles; `risk` is the share of
+    wrong answers among the surest `coverage` of them.
     """
 
     chosen: ModelCalibration
@@ -52,6 +58,7 @@ class CalibrationResult:
     paragraphs: int
     weights: tuple[WeightResult, ...]
     calibration_error: float
+    reliability: tuple[ConfidenceBin, ...]
     coverage: tuple[float, ...]
     risk: tuple[float, ...]
 
@@ -72,13 +79,15 @@ def calibrate(
             unseen[test] = fit_confidence(outcome.margin[~test], outcome.is_right[~test]).of(
                 outcome.margin[test]
             )
+    bins = reliability(unseen, outcome.is_right)
     risk = risk_coverage(unseen, outcome.is_right, np.array(_COVERAGES))
     return CalibrationResult(
         ModelCalibration(float(weights[best]), fitted.slope, fitted.intercept),
         len(trial.questions),
         len(trial.texts),
         tuple(each.result for each in outcomes),
-        calibration_error(unseen, outcome.is_right),
+        calibration_error(bins),
+        bins,
         _COVERAGES,
         tuple(float(each) for each in risk),
     )
