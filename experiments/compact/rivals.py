@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from denspi.dense.compact_fit import fit_compact
 from denspi.dense.quantizer import fit_code
-from denspi.index.compact_fit import fit_compact
 
 Code = Callable[[np.ndarray], np.ndarray]  # rows -> the rows that come back
 

@@ -11,8 +11,8 @@ import time
 import numba
 import numpy as np
 
+from denspi.dense.compact_fit import fit_compact
 from denspi.dense.quantizer import fit_code
-from denspi.index.compact_fit import fit_compact
 
 _ROWS, _ROUNDS, _BLOCK = 400_000, 7, 2048
 _CORRECTIONS = np.exp2((np.arange(256) - 128) / 128).astype(np.float32)

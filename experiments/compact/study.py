@@ -22,7 +22,7 @@ from held_out import Found, HeldOut
 from rivals import compact, int8, lloyd, principal, product, rabitq, rotated
 from scan_speed import scan_speeds
 
-from denspi.index.compact_fit import fit_grid
+from denspi.dense.compact_fit import fit_grid
 
 WEIGHTS = (0, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500)
 RECALLS = (0.99, 0.98, 0.97, 0.96, 0.95, 0.93, 0.9, 0.85)

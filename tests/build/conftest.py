@@ -1,4 +1,4 @@
-"""A tiny exported phrase model with a filter and a quantizer, trained by nobody, and documents to index."""
+"""A tiny exported phrase model with a filter and both codecs, trained by nobody, and documents to index."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.exported import CALIBRATION, TEXTS, save_trained
+from tests.exported import CALIBRATION, QUESTIONS, TEXTS, save_trained
 from tests.tiny import JOBS, PEOPLE, TOWNS
 
 from denspi.build.model import IndexModel, model_for_new_index
 from denspi.corpus import join_paragraphs
+from denspi.dense.compact_fit import fit_compact_quantizer
 from denspi.dense.encoder import PhraseEncoder
 from denspi.dense.export import ExportSettings, export_phrase_model
 from denspi.dense.filter import FilterThresholds
@@ -24,6 +25,7 @@ from denspi.dense.quantizer import Quantizer, fit_code
 from denspi.types import Document
 
 KEPT_SHARE = 0.35
+COMPACT_BYTES = 8  # of 12 dimensions
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +37,11 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def model(model_folder: Path) -> IndexModel:
     return model_for_new_index(str(model_folder), "int8")
+
+
+@pytest.fixture(scope="session")
+def compact_model(model_folder: Path) -> IndexModel:
+    return model_for_new_index(str(model_folder), "compact")
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +61,8 @@ def encoder(model_folder: Path) -> PhraseEncoder:
 
 def save_model_folder(folder: Path) -> Path:
     trained = save_trained(folder)
-    paragraphs = list(open_encoder(trained).encode_paragraphs(TEXTS))
+    encoder = open_encoder(trained)
+    paragraphs = list(encoder.encode_paragraphs(TEXTS))
 
     def together(name: str) -> np.ndarray:
         return np.concatenate([getattr(each, name) for each in paragraphs])
@@ -63,9 +71,9 @@ def save_model_folder(folder: Path) -> Path:
     model.filter_thresholds = FilterThresholds(
         *(float(np.quantile(together(f"{side}_logits"), 1 - KEPT_SHARE)) for side in ("start", "end"))
     )
-    model.quantizer = Quantizer(
-        *(fit_code(together(n)) for n in ("starts", "ends", "start_keys", "end_keys"))
-    )
+    rows = [together(name) for name in ("starts", "ends", "start_keys", "end_keys")]
+    model.quantizer = Quantizer(*(fit_code(each) for each in rows))
+    model.compact = fit_compact_quantizer(*rows, encoder.encode_questions(QUESTIONS), COMPACT_BYTES)
     save_model(model, trained / "tokenizer.json", folder / "filtered")
     export_phrase_model(folder / "filtered", folder / "exported", ExportSettings("int8"), CALIBRATION)
     return folder / "exported"

@@ -15,7 +15,7 @@ from denspi.dense.encoder import PhraseEncoder
 from denspi.dense.filter import FilterThresholds
 from denspi.dense.quantizer import Quantizer, fit_code
 from denspi.errors import ModelError
-from denspi.index.rows import check_rows
+from denspi.index.rows import CodeLayout, check_rows
 from denspi.vectors import ParagraphVectors
 
 PARAGRAPHS = [text for document in make_documents(8) for text in document.paragraph_texts()]
@@ -53,7 +53,7 @@ def test_each_kept_word_has_its_own_row(words: int, seed: int, threshold: float,
     rows = rows_of(paragraph, FilterThresholds(threshold, -threshold) if is_filtered else None, quantizer)
     assert rows.word_count == words
     characters = int(paragraph.word_ends[-1]) if words else 0
-    check_rows(rows, characters, vector_dim=12, coherency_dim=4, where="here")
+    check_rows(rows, characters, CodeLayout("int8", 12, 4), where="here")
     expected_starts = []
     expected_ends = []
     for word in range(words):  # the slow, obvious way
@@ -85,9 +85,19 @@ def test_a_models_own_rows_keep_some_words_and_drop_others(encoder: PhraseEncode
         assert 0.1 * words < sum(len(getattr(each, name)) for each in rows) < 0.9 * words
 
 
+def test_the_precision_says_which_codes_the_rows_are(encoder: PhraseEncoder) -> None:
+    assert encoder.compact is not None
+    layout = CodeLayout("uint8", encoder.compact.vector_bytes, encoder.compact.key_bytes)
+    both = zip(encode_rows(encoder, PARAGRAPHS), encode_rows(encoder, PARAGRAPHS, "compact"), strict=True)
+    for int8, compact in both:
+        check_rows(compact, 10_000, layout, where="here")
+        assert compact.start_words.tolist() == int8.start_words.tolist()
+        assert compact.end_chars.tolist() == int8.end_chars.tolist()
+
+
 def test_a_model_without_a_quantizer_is_refused(encoder: PhraseEncoder) -> None:
     bare = PhraseEncoder(encoder.tokenizer, encoder.runtime)
-    with pytest.raises(ModelError, match="has no quantizer"):
+    with pytest.raises(ModelError, match="has no int8 code"):
         list(encode_rows(bare, PARAGRAPHS))
 
 

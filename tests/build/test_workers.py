@@ -61,6 +61,14 @@ def test_reads_ahead_by_a_bounded_amount(model: IndexModel) -> None:
     assert ahead_chars < 2 * 2 * settings.tasks_ahead * settings.task_chars
 
 
+def test_each_process_computes_with_one_thread(model: IndexModel) -> None:
+    with Workers(model, 1) as workers:
+        next(workers.encode(PARAGRAPHS[:1]))
+        environment = Path(f"/proc/{workers._workers[0].process.pid}/environ").read_bytes().split(b"\0")
+    for library in (b"OMP", b"OPENBLAS", b"MKL"):
+        assert library + b"_NUM_THREADS=1" in environment
+
+
 def test_few_paragraphs_start_no_process(
     model: IndexModel, encoder: PhraseEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

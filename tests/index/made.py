@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from denspi.index import IndexWriter, ModelRecord, ParagraphRows, WriterSettings
 from denspi.types import Document, Span
 
 MODEL = ModelRecord("tiny", "f" * 64, vector_dim=6, coherency_dim=2, quantizer="a" * 64)
+COMPACT = replace(MODEL, quantizer="b" * 64, precision="compact", vector_bytes=4, key_bytes=1)
 WORDS = [
     "warsaw",
     "vistula",
@@ -35,18 +37,17 @@ def make_rows(text: str, generator: np.random.Generator, model: ModelRecord = MO
     first, last = np.array(begins, np.uint32), np.array(begins, np.uint32) + np.array(lengths, np.uint32)
     starts, ends = words[generator.random(len(words)) < 0.6], words[generator.random(len(words)) < 0.5]
 
-    def codes(count: int, dim: int) -> np.ndarray:
-        return generator.integers(-128, 128, (count, dim), np.int8)
+    layout = model.layout
+
+    def codes(count: int, width: int) -> np.ndarray:
+        limits = np.iinfo(layout.dtype)
+        return generator.integers(limits.min, limits.max + 1, (count, width), layout.dtype)
+
+    def pair(count: int) -> tuple[np.ndarray, np.ndarray]:
+        return codes(count, layout.vector_bytes), codes(count, layout.key_bytes)
 
     return ParagraphRows(
-        len(words),
-        *(
-            starts,
-            first[starts],
-            codes(len(starts), model.vector_dim),
-            codes(len(starts), model.coherency_dim),
-        ),
-        *(ends, last[ends], codes(len(ends), model.vector_dim), codes(len(ends), model.coherency_dim)),
+        len(words), starts, first[starts], *pair(len(starts)), ends, last[ends], *pair(len(ends))
     )
 
 
@@ -62,19 +63,23 @@ def make_document(document_id: str, paragraphs: Sequence[str], **more: object) -
 Made = tuple[Document, list[ParagraphRows]]
 
 
-def make(number: int, paragraphs: int = 2, words: int = 12, version: int = 0) -> Made:
+def make(
+    number: int, paragraphs: int = 2, words: int = 12, version: int = 0, model: ModelRecord = MODEL
+) -> Made:
     """The same document for the same numbers."""
     generator = np.random.default_rng([number, version])
     texts = [" ".join(generator.choice(WORDS, words)) + f" é{number}v{version}" for _ in range(paragraphs)]
     document = make_document(
         f"d{number}", texts, source=f"file{number}.txt", metadata={"number": number, "version": version}
     )
-    return document, [make_rows(text, generator) for text in texts]
+    return document, [make_rows(text, generator, model) for text in texts]
 
 
-def build(folder: Path, made: Iterable[Made], settings: WriterSettings | None = None) -> None:
+def build(
+    folder: Path, made: Iterable[Made], settings: WriterSettings | None = None, model: ModelRecord = MODEL
+) -> None:
     """A committed index."""
-    with IndexWriter.create(folder, MODEL, settings=settings) as writer:
+    with IndexWriter.create(folder, model, settings=settings) as writer:
         for document, rows in made:
             writer.add(document, rows)
         writer.commit()

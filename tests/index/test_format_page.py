@@ -10,9 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tests.index.made import build, make
+import pytest
+from tests.index.made import COMPACT, MODEL, build, make
 
-from denspi.index import IndexWriter, MergePolicy, Snapshot, WriterSettings
+from denspi.index import IndexWriter, MergePolicy, ModelRecord, Snapshot, WriterSettings
 
 FORMATS = {"int8": "b", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "float32": "f"}
 
@@ -41,26 +42,41 @@ class PlainPart:
         content = self._content[name]
         return struct.unpack(f"<{len(content) // struct.calcsize(kind)}{kind}", content)
 
+    def kind(self, name: str) -> str:
+        return next(dtype for dtype, kind in FORMATS.items() if kind == self._types[name])
+
     def stream(self, name: str) -> bytes:
         places = self.values(f"{name}_blocks")
         content = self._content[name]
         return b"".join(zlib.decompress(content[a:b]) for a, b in pairwise(places))
 
 
-def test_a_plain_reader_finds_everything(tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", [MODEL, COMPACT], ids=["int8", "compact"])
+def test_a_plain_reader_finds_everything(tmp_path: Path, model: ModelRecord) -> None:
     folder = tmp_path / "index"
-    build(folder, [make(n, words=40) for n in range(20)])
+    build(folder, [make(n, words=40, model=model) for n in range(20)], model=model)
     with IndexWriter.open(folder, settings=WriterSettings(policy=MergePolicy(fanout=100))) as writer:
-        writer.update(*make(3, version=1))
+        writer.update(*make(3, version=1, model=model))
         writer.commit()
     manifest = json.loads((folder / "manifest.json").read_bytes())
     body = json.dumps(manifest["content"], sort_keys=True, separators=(",", ":")).encode()
     assert hashlib.sha256(body).hexdigest() == manifest["sha256"]
     assert manifest["content"]["format"] == 1
+    told = manifest["content"]["model"]
+    is_compact = told["precision"] == "compact"
+    kind, width, key_width = (
+        ("uint8", told["vector_bytes"], told["key_bytes"])
+        if is_compact
+        else ("int8", told["vector_dim"], told["coherency_dim"])
+    )
     found = 0
     for entry in manifest["content"]["segments"]:
         part = PlainPart(folder, entry["rows"])
         PlainPart(folder, entry["norms"])
+        for side in ("start", "end"):
+            assert part.kind(f"{side}s") == part.kind(f"{side}_keys") == kind
+            assert part.shapes[f"{side}s"] == [entry["counts"][f"{side}s"], width]
+            assert part.shapes[f"{side}_keys"] == [entry["counts"][f"{side}s"], key_width]
         deleted = (
             set(PlainPart(folder, entry["tombstones"]).values("deleted")) if entry["tombstones"] else set()
         )
@@ -73,9 +89,9 @@ def test_a_plain_reader_finds_everything(tmp_path: Path) -> None:
             if document in deleted:
                 continue
             found += 1
-            expected, rows = make(metadata["number"], words=40, version=metadata["version"])
+            expected, rows = make(metadata["number"], words=40, model=model)
             if metadata["version"]:
-                expected, rows = make(metadata["number"], version=metadata["version"])
+                expected, rows = make(metadata["number"], version=metadata["version"], model=model)
             assert (document_id, title, source) == (expected.document_id, expected.title, expected.source)
             text = texts[slice(*part.values("document_bytes")[document : document + 2])]
             assert text.decode() == expected.text
@@ -90,9 +106,9 @@ def test_a_plain_reader_finds_everything(tmp_path: Path) -> None:
                     begin, end = part.values(f"paragraph_{side}s")[paragraph : paragraph + 2]
                     for what in ("words", "chars", "keys"):
                         array = getattr(own, f"{side}_{what}")
-                        width = array.shape[1] if array.ndim > 1 else 1
-                        stored = part.values(f"{side}_{what}")[begin * width : end * width]
+                        size = array.shape[1] if array.ndim > 1 else 1
+                        stored = part.values(f"{side}_{what}")[begin * size : end * size]
                         assert list(stored) == array.ravel().tolist()
-                    codes = part.values(f"{side}s")[begin * 6 : end * 6]
+                    codes = part.values(f"{side}s")[begin * width : end * width]
                     assert list(codes) == getattr(own, f"{side}s").ravel().tolist()
     assert found == Snapshot.open(folder).live.documents == 20

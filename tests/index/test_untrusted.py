@@ -84,6 +84,7 @@ TEXTS: list[Any] = [
     "/etc/passwd",
     "float32",
     "object",
+    "compact",
     "000001-fit",
     "000099-segment",
 ]

@@ -52,12 +52,19 @@ def test_it_learns_and_says_what_it_costs(run: Run) -> None:
         assert found["em_filtered"] >= found["em"] - 100 * (1 - recall)
         assert found["em_int8"] == pytest.approx(found["em"], abs=5)
         assert found["em_stored"] == pytest.approx(found["em_filtered"], abs=5)
+        assert found["em_compact"] == pytest.approx(found["em"], abs=5)
+        assert found["em_compact_stored"] == pytest.approx(found["em_filtered"], abs=5)
     assert min(scores["held_out"]["start_auc"], scores["held_out"]["end_auc"]) > 0.95
     log = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     assert [record["epoch"] for record in log if "kept_starts" in record] == [5, 10]
     record = json.loads((folder / "filter.json").read_text())
     assert record["answers"] == sum(len(e.questions) for e in run.held_out)
     assert [point["target"] for point in record["curve"]] == [0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0]
+    # The tiny model has 12 dimensions, so 56 bytes are more than there is use for: eight bits for each.
+    compact = record["compact"]
+    assert (compact["vector_bytes"], compact["key_bytes"]) == (13, 2)
+    assert 0 < compact["start_error"] < 0.02
+    assert 0 < compact["end_error"] < 0.02
     for point in record["curve"]:
         assert point["recall"] >= point["target"]
         assert 0 < point["kept_starts"] <= 1
@@ -72,6 +79,7 @@ def test_the_saved_model_honours_the_target(run: Run) -> None:
     encoder = torch_encoder(model, run.tokenizer)
     assert encoder.filter_thresholds == thresholds
     assert encoder.quantizer is model.quantizer
+    assert encoder.compact is model.compact is not None
     vectors = list(encoder.encode_paragraphs(e.text for e in run.held_out))
     found = survival(border_logits(run.held_out, vectors), thresholds)
     assert found.recall >= 0.99
@@ -102,18 +110,36 @@ def test_the_quantizer_covers_the_rows_that_are_kept(run: Run) -> None:
 
 
 def test_a_given_model_and_fewer_paragraphs(tiny: Path, run: Run, tmp_path: Path) -> None:
-    stage = {**FILTER, "model": str(run.output / "phrase"), "paragraphs": 16}
+    stage = {**FILTER, "model": str(run.output / "phrase"), "paragraphs": 16, "compact_bytes": 6}
     train(settings(tiny, filter=stage), tmp_path)
     assert (tmp_path / "filter" / "quantizer.npz").exists()
+    compact = load_phrase_model(tmp_path / "filter").compact
+    assert compact is not None
+    assert (compact.vector_bytes, compact.key_bytes) == (6, 2)
     model = load_phrase_model(run.output / "phrase")
     task = FilterTask(model, run.tokenizer, run.examples, run.held_out, from_table(FilterStage, stage), 1)
     assert len(task.examples) == 16
     assert sorted(n for batch in task.order(0) for n in batch) == list(range(16))
+    texts = [q.text for e in task.examples for q in e.questions]
+    assert len(task.encode_questions(10)) == 10
+    everything = task.encode_questions(1000)
+    assert np.allclose(everything.starts, task.encoder.encode_questions(texts).starts, atol=1e-5)
+
+
+def test_a_model_can_do_without_a_compact_code(tiny: Path, run: Run, tmp_path: Path) -> None:
+    """One that the model came with is not kept: it belongs to other thresholds."""
+    stage = {**FILTER, "loop": {"epochs": 1}, "model": str(run.output / "filter"), "compact_bytes": 0}
+    train(settings(tiny, filter=stage), tmp_path)
+    folder = tmp_path / "filter"
+    assert not (folder / "compact.npz").exists()
+    assert load_phrase_model(folder).compact is None
+    assert "compact" not in json.loads((folder / "filter.json").read_text())
+    assert "em_compact" not in json.loads((folder / "scores.json").read_text())["held_out"]
 
 
 def test_the_same_run_twice_is_the_same_model(tiny: Path, run: Run, tmp_path: Path) -> None:
     train(settings(tiny, filter={**FILTER, "model": str(run.output / "phrase")}), tmp_path)
-    for name in ("model.json", "model.safetensors", "quantizer.npz"):
+    for name in ("model.json", "model.safetensors", "quantizer.npz", "compact.npz"):
         assert (tmp_path / "filter" / name).read_bytes() == (run.output / "filter" / name).read_bytes()
 
 
@@ -134,7 +160,7 @@ def test_interrupted_and_resumed_it_is_the_same_model(tiny: Path, run: Run, tmp_
         with pytest.raises(KeyboardInterrupt):
             train(table, tmp_path)
     train(table, tmp_path)
-    for name in ("model.json", "model.safetensors", "quantizer.npz"):
+    for name in ("model.json", "model.safetensors", "quantizer.npz", "compact.npz"):
         assert (tmp_path / "filter" / name).read_bytes() == (run.output / "filter" / name).read_bytes()
 
 
@@ -159,6 +185,8 @@ def test_words_beyond_what_training_reads_are_neither_right_nor_wrong(run: Run) 
         ({"filter": {"model": "x"}, "phrase": PHRASE}, "choose one of them"),
         ({"filter": {"model": "x", "recall": 0.0}}, "recall lies in"),
         ({"filter": {"model": "x", "paragraphs": 0}}, "batch and paragraphs are positive"),
+        ({"filter": {"model": "x", "compact_bytes": 1}}, "compact_bytes is at least 2, or 0"),
+        ({"filter": {"model": "x", "compact_bytes": -8}}, "compact_bytes is at least 2, or 0"),
     ],
 )
 def test_settings_that_do_not_fit(tiny: Path, stages: dict[str, Any], message: str) -> None:

@@ -31,7 +31,7 @@ def encode_anywhere(
     asked = settings.processes
     count = _worthwhile(usable_cores()) if asked is None else asked
     if not count:
-        yield from encode_rows(encoder(), paragraphs)
+        yield from encode_rows(encoder(), paragraphs, model.record.precision)
         return
     first: list[str] = []
     chars = 0
@@ -42,7 +42,7 @@ def encode_anywhere(
             with Workers(model, count, settings) as workers:
                 yield from workers.encode(chain(first, paragraphs))
             return
-    yield from encode_rows(encoder(), first)
+    yield from encode_rows(encoder(), first, model.record.precision)
 
 
 def _worthwhile(cores: int) -> int:

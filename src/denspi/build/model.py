@@ -6,17 +6,24 @@ by its folder, which whoever receives the index may not have: then it is named w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from denspi.dense.codec import RowCodec
+from denspi.dense.compact import COMPACT, load_compact
 from denspi.dense.encoder import PhraseEncoder, WindowSettings
 from denspi.dense.models import find_model, packaged_models
 from denspi.dense.quantizer import QUANTIZER, load_quantizer
 from denspi.dense.runtime_folder import PHRASE_KIND, RuntimeRecord, check_files, read_record
 from denspi.errors import ModelError
-from denspi.index.manifest import ModelRecord
+from denspi.index.manifest import ModelRecord, check_precision
 
 DEFAULT_MODEL = "small"
+_CODECS: dict[str, tuple[str, Callable[[Path], RowCodec]]] = {
+    "int8": (QUANTIZER, load_quantizer),
+    "compact": (COMPACT, load_compact),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +48,47 @@ class IndexModel:
 
         return load_encoder(self.folder, self.windows)
 
+    def codec(self) -> RowCodec:
+        """What the stored rows mean: decodes them, and multiplies questions with them."""
+        name, load = _CODECS[self.record.precision]
+        codec, layout = load(self.folder / name), self.record.layout
+        is_its_own = codec.fingerprint == self.record.quantizer
+        if not is_its_own or (codec.vector_bytes, codec.key_bytes) != (layout.vector_bytes, layout.key_bytes):
+            raise ModelError(
+                f"{self.folder / name}: not the one that the index was built with; copy the model again"
+            )
+        return codec
+
 
 def model_for_new_index(name: str, precision: str) -> IndexModel:
     """The model of that name or folder, and the record that a new index gets."""
+    check_precision(precision)
     folder = find_model(name)
     runtime = read_record(folder, PHRASE_KIND)
-    if runtime.layout is None or QUANTIZER not in dict(runtime.files):
+    names = dict(runtime.files)
+    if runtime.layout is None or QUANTIZER not in names:
         raise ModelError(
             f"{folder}: has no quantizer, which an index needs; pass a model with a trained filter"
         )
+    codec_name, load = _CODECS[precision]
+    if codec_name not in names:
+        raise ModelError(
+            f"{folder}: has no {codec_name}, which precision {precision} needs; "
+            "choose int8, or a model that was trained with filter.compact_bytes"
+        )
     check_files(folder, runtime)
-    windows = WindowSettings()
+    codec, windows = load(folder / codec_name), WindowSettings()
+    is_compact = precision == "compact"
     record = ModelRecord(
         name=_recorded_name(folder),
         fingerprint=runtime.fingerprint,
         vector_dim=runtime.layout.vector_dim,
         coherency_dim=runtime.layout.coherency_dim,
-        quantizer=load_quantizer(folder / QUANTIZER).fingerprint,
+        quantizer=codec.fingerprint,
         precision=precision,
         settings={"window_pieces": windows.size, "window_overlap_pieces": windows.overlap},
+        vector_bytes=codec.vector_bytes if is_compact else None,
+        key_bytes=codec.key_bytes if is_compact else None,
     )
     return IndexModel(folder, record)
 

@@ -1,4 +1,4 @@
-"""What an index stores of a paragraph: its vectors, filtered by the model's thresholds and quantized.
+"""What an index stores of a paragraph: its vectors, filtered by the model's thresholds, as codes.
 
 Pure numpy. A model without thresholds keeps every word that can start or end a phrase.
 """
@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from denspi.dense.codec import RowCodec
 from denspi.dense.encoder import PhraseEncoder
 from denspi.dense.filter import FilterThresholds, kept_ends, kept_starts
-from denspi.dense.quantizer import Quantizer
 from denspi.errors import ModelError
 from denspi.index.rows import ParagraphRows
 from denspi.vectors import ParagraphVectors
 
 
 def rows_of(
-    paragraph: ParagraphVectors, thresholds: FilterThresholds | None, quantizer: Quantizer
+    paragraph: ParagraphVectors, thresholds: FilterThresholds | None, codec: RowCodec
 ) -> ParagraphRows:
     """The kept rows of one paragraph, as codes; words and characters count from its own first."""
     starts = kept_starts(paragraph, thresholds) if thresholds else paragraph.can_start
@@ -27,21 +27,22 @@ def rows_of(
         word_count=len(paragraph),
         start_words=np.flatnonzero(starts).astype(np.uint32),
         start_chars=paragraph.word_starts[starts].astype(np.uint32),
-        starts=quantizer.start.encode(paragraph.starts[starts]),
-        start_keys=quantizer.start_key.encode(paragraph.start_keys[starts]),
+        starts=codec.start.encode(paragraph.starts[starts]),
+        start_keys=codec.start_key.encode(paragraph.start_keys[starts]),
         end_words=np.flatnonzero(ends).astype(np.uint32),
         end_chars=paragraph.word_ends[ends].astype(np.uint32),
-        ends=quantizer.end.encode(paragraph.ends[ends]),
-        end_keys=quantizer.end_key.encode(paragraph.end_keys[ends]),
+        ends=codec.end.encode(paragraph.ends[ends]),
+        end_keys=codec.end_key.encode(paragraph.end_keys[ends]),
     )
 
 
-def encode_rows(encoder: PhraseEncoder, paragraphs: Iterable[str]) -> Iterator[ParagraphRows]:
-    """The rows of each paragraph, in order; streamed. The encoder must have a quantizer."""
-    if encoder.quantizer is None:
-        raise ModelError("the model has no quantizer, which an index needs; train its filter stage")
+def encode_rows(
+    encoder: PhraseEncoder, paragraphs: Iterable[str], precision: str = "int8"
+) -> Iterator[ParagraphRows]:
+    """The rows of each paragraph, in order; streamed. The encoder must have a codec of that precision."""
+    codec = encoder.codec(precision)
     for vectors in encoder.encode_paragraphs(paragraphs):
         try:
-            yield rows_of(vectors, encoder.filter_thresholds, encoder.quantizer)
+            yield rows_of(vectors, encoder.filter_thresholds, codec)
         except ValueError as error:
             raise ModelError(f"the model cannot encode a paragraph ({error})") from None

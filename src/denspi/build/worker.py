@@ -1,8 +1,8 @@
 """What runs in a process of its own: paragraphs come in, their rows go out, over one private socket.
 
-Started by `workers` with the model folder, its windows and the socket's file descriptor; ends when the socket
-does, so that nothing is left behind when the parent is killed. Each direction has a thread of its own: the
-parent may send ahead and may be busy writing, and the encoder waits for neither.
+Started by `workers` with the model folder, its windows, the precision and the socket's file descriptor; ends
+when the socket does, so that nothing is left behind when the parent is killed. Each direction has a thread of
+its own: the parent may send ahead and may be busy writing, and the encoder waits for neither.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Failed:
 
 def main(arguments: Sequence[str]) -> None:
     """Encode what comes until nothing more does."""
-    folder, size, overlap, descriptor = arguments
+    folder, size, overlap, precision, descriptor = arguments
     connection = Connection(int(descriptor))
     inbox: SimpleQueue[Task] = SimpleQueue()
     outbox: SimpleQueue[Finished | Failed] = SimpleQueue()
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> None:
         encoder = load_encoder(Path(folder), WindowSettings(int(size), int(overlap)))
         while True:
             task = inbox.get()
-            outbox.put(Finished(task.number, tuple(encode_rows(encoder, task.paragraphs))))
+            outbox.put(Finished(task.number, tuple(encode_rows(encoder, task.paragraphs, precision))))
     except DenspiError as error:
         outbox.put(Failed(str(error)))
     except Exception as error:  # the parent shows it

@@ -26,6 +26,14 @@ from denspi.index.rows import ParagraphRows
 # The package's own place comes last: it is needed only where the parent has denspi from elsewhere than usual.
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); import denspi.build.worker as w; w.main(sys.argv[2:])"
 _PACKAGE = str(Path(denspi.__file__).resolve().parents[1])
+# numpy's matrix products would start a thread for each core in each process; compact codes, which many small
+# products make, would take longer than the encoder where these threads wait for each other.
+_ONE_THREAD = {
+    "TOKENIZERS_PARALLELISM": "false",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +131,14 @@ class _Worker:
         with theirs:
             # -P: a file of the current folder must not pass for a module. A process group of its own: Ctrl-C
             # reaches the parent alone, which ends the others.
-            windows = model.windows
-            given = (_PACKAGE, model.folder, windows.size, windows.overlap, theirs.fileno())
+            windows, precision = model.windows, model.record.precision
+            given = (_PACKAGE, model.folder, windows.size, windows.overlap, precision, theirs.fileno())
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _PROGRAM, *map(str, given)],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 process_group=0,
-                env=os.environ | {"TOKENIZERS_PARALLELISM": "false"},
+                env=os.environ | _ONE_THREAD,
             )
         self.connection = Connection(ours.detach())
 

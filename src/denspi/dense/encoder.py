@@ -14,8 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from denspi.dense.calibration import ModelCalibration
+from denspi.dense.codec import RowCodec
+from denspi.dense.compact import CompactQuantizer
 from denspi.dense.filter import FilterThresholds
 from denspi.dense.quantizer import Quantizer
+from denspi.errors import ModelError
 from denspi.text.tokens import Tokenizer, Tokens
 from denspi.text.windows import Window, plan_windows, stitch
 from denspi.vectors import Floats, ParagraphVectors, QuestionVectors
@@ -79,9 +82,9 @@ class WindowSettings:
 class PhraseEncoder:
     """An `Encoder` from a tokenizer and a runtime.
 
-    It hands out every word. `filter_thresholds` say which of them an index keeps, `quantizer` how it stores
-    them, `calibration` how a search weighs and trusts them; all are the model's, and None where it was not
-    trained that far.
+    It hands out every word. `filter_thresholds` say which of them an index keeps, `quantizer` and `compact`
+    how it stores them, `calibration` how a search weighs and trusts them; all are the model's, and None where
+    it was not trained that far.
     """
 
     def __init__(
@@ -92,12 +95,24 @@ class PhraseEncoder:
         filter_thresholds: FilterThresholds | None = None,
         quantizer: Quantizer | None = None,
         calibration: ModelCalibration | None = None,
+        compact: CompactQuantizer | None = None,
     ) -> None:
         self.tokenizer, self.runtime, self.layout = tokenizer, runtime, runtime.layout
         self.filter_thresholds, self.quantizer, self.calibration = filter_thresholds, quantizer, calibration
+        self.compact = compact
         self.settings = settings or WindowSettings()
         self._size = min(self.settings.size, runtime.max_pieces - 2)
         self._overlap = min(self.settings.overlap, self._size // 2)
+
+    def codec(self, precision: str) -> RowCodec:
+        """How an index of that precision stores rows; `ModelError` if the model has no such code."""
+        codecs: tuple[RowCodec | None, ...] = (self.quantizer, self.compact)
+        for codec in codecs:
+            if codec is not None and codec.precision == precision:
+                return codec
+        raise ModelError(
+            f"the model has no {precision} code, which the index needs; train it in the filter stage"
+        )
 
     def encode_questions(self, questions: Sequence[str]) -> QuestionVectors:
         """A question longer than the limit is cut: its first words carry the most."""

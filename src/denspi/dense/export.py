@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from denspi.dense.backbone import AnyBackbone, Backbone
 from denspi.dense.calibration import ModelCalibration
+from denspi.dense.compact import COMPACT, CompactQuantizer, save_compact
 from denspi.dense.encoder import Layout
 from denspi.dense.filter import FilterThresholds
 from denspi.dense.model import PhraseModel, ReaderModel
@@ -95,6 +96,7 @@ class Traced:
     quantizer: Quantizer | None = None
     calibration: ModelCalibration | None = None
     separators: int | None = None
+    compact: CompactQuantizer | None = None
 
 
 def export_phrase_model(
@@ -136,6 +138,7 @@ def trace_phrase_model(model_folder: Path) -> Traced:
         model.filter_thresholds,
         model.quantizer,
         model.calibration,
+        compact=model.compact,
     )
 
 
@@ -163,6 +166,9 @@ def write_runtime(
         if traced.quantizer is not None:
             save_quantizer(traced.quantizer, finished / QUANTIZER)
             names.append(QUANTIZER)
+        if traced.compact is not None:
+            save_compact(traced.compact, finished / COMPACT)
+            names.append(COMPACT)
         record = RuntimeRecord(
             traced.kind,
             traced.max_pieces,

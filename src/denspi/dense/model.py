@@ -1,7 +1,7 @@
 """The phrase model of the paper's section 4 in torch: one encoder, its last hidden state split four ways.
 
 Owns the split, the question vector, the no-answer bias and the filter heads, and carries the thresholds and
-the quantizer that training fitted to them. Works on word pieces already numbered and padded; tokens, windows
+the codecs that training fitted to them. Works on word pieces already numbered and padded; tokens, windows
 and answers are other modules' business.
 """
 
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from denspi.dense.backbone import AnyBackbone
 from denspi.dense.calibration import ModelCalibration
+from denspi.dense.compact import CompactQuantizer
 from denspi.dense.filter import FilterThresholds
 from denspi.dense.quantizer import Quantizer
 
@@ -77,6 +78,7 @@ class PhraseModel(nn.Module):
         # None until the filter stage has chosen them; they fit these weights and no others.
         self.filter_thresholds: FilterThresholds | None = None
         self.quantizer: Quantizer | None = None
+        self.compact: CompactQuantizer | None = None
         self.calibration: ModelCalibration | None = None  # the same, of the calibrate stage
 
     def paragraphs(self, ids: Tensor, mask: Tensor) -> PhraseParts:

@@ -1,6 +1,7 @@
 """A trained torch model as a folder: model.json (what it is), model.safetensors, tokenizer.json.
 
-A phrase model with a filter has its thresholds in model.json and its quantizer in quantizer.npz.
+A phrase model with a filter has its thresholds in model.json, its quantizer in quantizer.npz and, where one
+was fitted, its compact code in compact.npz; model.json holds the fingerprints of both.
 
 Loading is strict: every tensor is there and fits, and there is no other, or the model is not loaded at all.
 """
@@ -20,11 +21,13 @@ from torch import nn
 
 from denspi.dense.backbone import AnyBackbone, make_backbone, one_line
 from denspi.dense.calibration import ModelCalibration
+from denspi.dense.codec import RowCodec
+from denspi.dense.compact import COMPACT, load_compact, save_compact
 from denspi.dense.filter import FilterThresholds
 from denspi.dense.lstm import MODEL_TYPE as LSTM
 from denspi.dense.lstm import make_lstm
 from denspi.dense.model import PhraseModel, PhraseSettings, ReaderModel
-from denspi.dense.quantizer import QUANTIZER, Quantizer, load_quantizer, save_quantizer
+from denspi.dense.quantizer import QUANTIZER, load_quantizer, save_quantizer
 from denspi.errors import ModelError, SettingsError
 from denspi.settings import from_table
 
@@ -42,7 +45,8 @@ def save_model(model: PhraseModel | ReaderModel, tokenizer: Path, folder: Path, 
     }
     if isinstance(model, PhraseModel):
         record["phrase"] = dataclasses.asdict(model.settings)
-        (folder / QUANTIZER).unlink(missing_ok=True)
+        for name in (QUANTIZER, COMPACT):
+            (folder / name).unlink(missing_ok=True)
         if model.filter_thresholds is not None:
             record["filter"] = dataclasses.asdict(model.filter_thresholds)
         if model.calibration is not None:
@@ -50,6 +54,9 @@ def save_model(model: PhraseModel | ReaderModel, tokenizer: Path, folder: Path, 
         if model.quantizer is not None:
             record["quantizer"] = model.quantizer.fingerprint
             save_quantizer(model.quantizer, folder / QUANTIZER)
+        if model.compact is not None:
+            record["compact"] = model.compact.fingerprint
+            save_compact(model.compact, folder / COMPACT)
     weights = {name: (w.half() if half else w).cpu().contiguous() for name, w in model.state_dict().items()}
     try:
         save_file(weights, folder / "model.safetensors")
@@ -71,8 +78,13 @@ def load_phrase_model(folder: Path) -> PhraseModel:
         raise ModelError(f"{folder / 'model.json'}: not a phrase model's settings ({error})") from None
     second = _backbone(record, folder) if settings.independent_encoders else None
     model = _filled(PhraseModel(_backbone(record, folder), settings, second), folder)
-    model.filter_thresholds, model.quantizer = thresholds, _quantizer(record, folder, model)
-    model.calibration = calibration
+    model.filter_thresholds, model.calibration = thresholds, calibration
+    if "quantizer" in record:
+        model.quantizer = load_quantizer(folder / QUANTIZER)
+        _check_codec(model.quantizer, record["quantizer"], model, folder / QUANTIZER, "quantizer")
+    if "compact" in record:
+        model.compact = load_compact(folder / COMPACT)
+        _check_codec(model.compact, record["compact"], model, folder / COMPACT, "compact code")
     return model
 
 
@@ -81,14 +93,10 @@ def load_reader_model(folder: Path) -> ReaderModel:
     return _filled(ReaderModel(_backbone(_record(folder, "reader"), folder)), folder)
 
 
-def _quantizer(record: dict[str, Any], folder: Path, model: PhraseModel) -> Quantizer | None:
-    if "quantizer" not in record:
-        return None
-    quantizer = load_quantizer(folder / QUANTIZER)
-    is_its_own = quantizer.fingerprint == record["quantizer"]
-    if not is_its_own or not quantizer.fits(model.vector_dim, model.settings.coherency_dim):
-        raise ModelError(f"{folder / QUANTIZER}: not the quantizer of this model; copy or train it again")
-    return quantizer
+def _check_codec(codec: RowCodec, fingerprint: str, model: PhraseModel, path: Path, what: str) -> None:
+    is_its_own = codec.fingerprint == fingerprint
+    if not is_its_own or not codec.fits(model.vector_dim, model.settings.coherency_dim):
+        raise ModelError(f"{path}: not the {what} of this model; copy or train it again")
 
 
 def _backbone(record: dict[str, Any], folder: Path) -> AnyBackbone:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
+from denspi.dense.codec import RowCodec
+from denspi.dense.compact import COMPACT, load_compact
 from denspi.dense.encoder import Ids, Layout, PhraseEncoder, WindowSettings
 from denspi.dense.quantizer import QUANTIZER, load_quantizer
 from denspi.dense.runtime_folder import (
@@ -74,9 +76,12 @@ def load_encoder(folder: Path, settings: WindowSettings | None = None, threads: 
     if columns != record.layout.columns:
         raise ModelError(f"{folder / graphs[0]}: rows of {columns}, model.json says {record.layout.columns}")
     quantizer = load_quantizer(folder / QUANTIZER) if QUANTIZER in names else None
-    if quantizer and not quantizer.fits(record.layout.vector_dim, record.layout.coherency_dim):
-        raise ModelError(f"{folder / QUANTIZER}: made for vectors of other sizes than model.json says")
-    return PhraseEncoder(tokenizer, runtime, settings, record.filter, quantizer, record.calibration)
+    compact = load_compact(folder / COMPACT) if COMPACT in names else None
+    codecs: tuple[tuple[str, RowCodec | None], ...] = ((QUANTIZER, quantizer), (COMPACT, compact))
+    for name, codec in codecs:
+        if codec and not codec.fits(record.layout.vector_dim, record.layout.coherency_dim):
+            raise ModelError(f"{folder / name}: made for vectors of other sizes than model.json says")
+    return PhraseEncoder(tokenizer, runtime, settings, record.filter, quantizer, record.calibration, compact)
 
 
 def open_session(path: Path, threads: int = 1) -> Any:

@@ -11,21 +11,23 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from denspi.errors import ModelError
-from denspi.vectors import Floats, ParagraphVectors
+from denspi.dense.codec import RowCodec, load_arrays, save_arrays
+from denspi.vectors import Floats
 
 Codes = NDArray[np.int8]
 QUANTIZER = "quantizer.npz"
 """Its file in a model folder."""
 
 _LOWEST, _HIGHEST = -128, 127
+_BLOCK = 2048  # rows that are turned into floats at a time: they stay in the cache
 # Measured on the small model (docs/training.md): the best phrases of questions lie at the ends of the ranges,
 # so cutting ranges at quantiles, however small, costs more than finer steps give; a little more room than the
 # fitted rows had costs least.
@@ -47,6 +49,16 @@ class Int8Code:
             raise ValueError("scale and offset are one row of the same length")
         if not (np.isfinite(self.scale).all() and np.isfinite(self.offset).all() and (self.scale > 0).all()):
             raise ValueError("scales are positive, offsets finite")
+
+    @property
+    def dim(self) -> int:
+        """Values in a row."""
+        return len(self.scale)
+
+    @property
+    def bytes_per_row(self) -> int:
+        """What a row of codes takes: a byte for each value."""
+        return len(self.scale)
 
     @property
     def max_error(self) -> Floats:
@@ -75,11 +87,21 @@ class Int8Code:
         """Rows ``[..., dim]`` of codes ``[..., dim]``."""
         return self.offset + self.scale * codes.astype(np.float32)
 
+    def inner_products(self, questions: Floats, codes: Codes) -> Floats:
+        """``[question, row]``: questions ``[question, dim]`` times rows of codes, which are not decoded."""
+        weights, shift = questions * self.scale, questions @ self.offset
+        products = np.empty((len(questions), len(codes)), np.float32)
+        for first in range(0, len(codes), _BLOCK):
+            block = codes[first : first + _BLOCK].astype(np.float32)
+            products[:, first : first + _BLOCK] = weights @ block.T + shift[:, None]
+        return products
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Quantizer:
-    """The codes of all that an index stores of a phrase model."""
+class Quantizer(RowCodec):
+    """The codec of an int8 index."""
 
+    precision: ClassVar[str] = "int8"
     start: Int8Code
     end: Int8Code
     start_key: Int8Code
@@ -92,21 +114,6 @@ class Quantizer:
         for name, array in sorted(_arrays(self).items()):
             digest.update(f"{name} {len(array)} ".encode() + array.astype("<f4").tobytes())
         return digest.hexdigest()
-
-    def fits(self, vector_dim: int, coherency_dim: int) -> bool:
-        """Whether it was made for vectors and keys of these sizes."""
-        sizes = [len(code.scale) for code in (self.start, self.end, self.start_key, self.end_key)]
-        return sizes == [vector_dim, vector_dim, coherency_dim, coherency_dim]
-
-    def stored(self, paragraph: ParagraphVectors) -> ParagraphVectors:
-        """The paragraph as it comes back from an index: every row encoded and decoded."""
-        return dataclasses.replace(
-            paragraph,
-            starts=self.start.decode(self.start.encode(paragraph.starts)),
-            ends=self.end.decode(self.end.encode(paragraph.ends)),
-            start_keys=self.start_key.decode(self.start_key.encode(paragraph.start_keys)),
-            end_keys=self.end_key.decode(self.end_key.encode(paragraph.end_keys)),
-        )
 
 
 def fit_code(rows: Floats) -> Int8Code:
@@ -126,23 +133,19 @@ def fit_code(rows: Floats) -> Int8Code:
 
 def save_quantizer(quantizer: Quantizer, path: Path) -> None:
     """Write a .npz of eight arrays; the same bytes for the same quantizer."""
-    with path.open("wb") as file:
-        np.savez(file, allow_pickle=False, **_arrays(quantizer))
+    save_arrays(_arrays(quantizer), path)
 
 
 def load_quantizer(path: Path) -> Quantizer:
     """What `save_quantizer` wrote, or `ModelError`."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            codes = [
-                Int8Code(
-                    *(np.asarray(arrays[f"{field.name}_{part}"], np.float32) for part in ("scale", "offset"))
-                )
-                for field in dataclasses.fields(Quantizer)
-            ]
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ModelError(f"{path}: not a quantizer ({first}); copy or train the model again") from None
+    return load_arrays(path, _of_arrays, "a quantizer")
+
+
+def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> Quantizer:
+    codes = [
+        Int8Code(*(np.asarray(arrays[f"{field.name}_{part}"], np.float32) for part in ("scale", "offset")))
+        for field in dataclasses.fields(Quantizer)
+    ]
     return Quantizer(*codes)
 
 

@@ -1,4 +1,4 @@
-"""An exported model as a folder: model.json (what it is), its ONNX graphs, tokenizer.json, quantizer.npz.
+"""An exported model as a folder: model.json (what it is), its ONNX graphs, tokenizer.json, its codecs (.npz).
 
 Owns the record and the check that the files beside it are the ones it describes, so that a folder that was
 half copied is never loaded. Computes nothing; needs neither torch nor onnx.
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from denspi.dense.calibration import ModelCalibration
+from denspi.dense.compact import COMPACT
 from denspi.dense.encoder import Layout
 from denspi.dense.filter import FilterThresholds
 from denspi.dense.quantizer import QUANTIZER
@@ -77,7 +78,7 @@ def write_folder(folder: Path, record: RuntimeRecord, finished: Path) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     # An earlier export may have had others.
-    for name in (RECORD, GRAPH, PARAGRAPH_GRAPH, QUESTION_GRAPH, QUANTIZER):
+    for name in (RECORD, GRAPH, PARAGRAPH_GRAPH, QUESTION_GRAPH, QUANTIZER, COMPACT):
         (folder / name).unlink(missing_ok=True)
     for name, _ in record.files:
         shutil.move(finished / name, folder / name)

@@ -59,5 +59,5 @@ def torch_encoder(
 ) -> PhraseEncoder:
     """An encoder over a torch model."""
     runtime = TorchRuntime(model, tokenizer.pad_id, use_bfloat16)
-    carried = model.filter_thresholds, model.quantizer, model.calibration
+    carried = model.filter_thresholds, model.quantizer, model.calibration, model.compact
     return PhraseEncoder(tokenizer, runtime, settings, *carried)

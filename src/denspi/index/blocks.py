@@ -112,6 +112,8 @@ class Checked:
 
     def within(self, begins: NDArray[np.integer], ends: NDArray[np.integer]) -> NDArray[Any]:
         """All values, of which just the rows ``[begin, end)`` of each pair are checked: look at no others."""
+        if not self._all_checked and self._is_checked.find(0) < 0:
+            self._all_checked = True
         if not self._all_checked and self._row_bytes:
             is_some = ends > begins
             first = self._first_byte + begins[is_some].astype(np.int64) * self._row_bytes

@@ -14,13 +14,21 @@ from dataclasses import dataclass, field
 from denspi.errors import IndexDamagedError, InputError
 from denspi.index.components import PartRef
 from denspi.index.jsonfields import Fields, canonical, parse_json
+from denspi.index.rows import CodeLayout
 
 MANIFEST = "manifest.json"
 FORMAT = 1
 """The version that this code writes, and the newest that it reads."""
-PRECISIONS = ("int8",)
+PRECISIONS = ("int8", "compact")
 MANIFEST_LIMIT_BYTES = 1 << 26
 _DIM_LIMIT = 1 << 16
+
+
+def check_precision(precision: str) -> None:
+    """`InputError` unless an index can have it."""
+    if precision not in PRECISIONS:
+        known = ", ".join(PRECISIONS)
+        raise InputError(f"precision {precision!r}: this version knows {known}; choose one of them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +39,43 @@ class ModelRecord:
     fingerprint: str
     vector_dim: int
     coherency_dim: int
-    quantizer: str  # fingerprint of the quantizer, without which codes are no vectors
+    quantizer: str  # fingerprint of the codec of this precision, without which codes are no vectors
     precision: str = "int8"
     settings: Mapping[str, str | int | float] = field(default_factory=dict)  # for whoever opens the model
+    # Compact only, where they do not follow from the dimensions: the bytes of a row's codes.
+    vector_bytes: int | None = None
+    key_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        if self.precision not in PRECISIONS:
-            known = ", ".join(PRECISIONS)
-            raise InputError(f"precision {self.precision!r}: this version knows {known}; choose one of them")
+        check_precision(self.precision)
         if not (0 < self.vector_dim <= _DIM_LIMIT and 0 <= self.coherency_dim <= _DIM_LIMIT):
             raise InputError(
                 f"vectors of {self.vector_dim} and keys of {self.coherency_dim} dimensions: not stored"
             )
+        for given in (self.vector_bytes, self.key_bytes):
+            if (given is not None) != (self.precision == "compact") or not 0 <= (given or 0) <= _DIM_LIMIT:
+                raise InputError(
+                    f"precision {self.precision}: rows of {self.vector_bytes} and {self.key_bytes} bytes; "
+                    "compact rows say theirs, and no others do"
+                )
+        if self.vector_bytes == 0:
+            raise InputError("rows of 0 bytes: not stored")
+
+    @property
+    def layout(self) -> CodeLayout:
+        """What the stored codes look like."""
+        if self.vector_bytes is None or self.key_bytes is None:
+            return CodeLayout("int8", self.vector_dim, self.coherency_dim)
+        return CodeLayout("uint8", self.vector_bytes, self.key_bytes)
 
     def gives_the_rows_of(self, other: ModelRecord) -> bool:
         """Whether rows of both mean the same; a model may be called or placed otherwise."""
-        fields = ("fingerprint", "vector_dim", "coherency_dim", "quantizer", "precision")
+        fields = ("fingerprint", "vector_dim", "coherency_dim", "quantizer", "precision", "layout")
         return all(getattr(self, name) == getattr(other, name) for name in fields)
 
     def encoded(self) -> dict[str, object]:
         """As JSON."""
+        widths = {"vector_bytes": self.vector_bytes, "key_bytes": self.key_bytes}
         return {
             "name": self.name,
             "fingerprint": self.fingerprint,
@@ -59,6 +84,7 @@ class ModelRecord:
             "quantizer": self.quantizer,
             "precision": self.precision,
             "settings": dict(self.settings),
+            **(widths if self.precision == "compact" else {}),
         }
 
     @classmethod
@@ -71,6 +97,9 @@ class ModelRecord:
             )
         if not fields.count("vector_dim", _DIM_LIMIT):
             raise fields.damaged("vector_dim", "a positive number")
+        is_compact = precision == "compact"
+        if is_compact and not fields.count("vector_bytes", _DIM_LIMIT):
+            raise fields.damaged("vector_bytes", "a positive number")
         return cls(
             fields.text("name"),
             fields.text("fingerprint"),
@@ -79,6 +108,8 @@ class ModelRecord:
             fields.text("quantizer"),
             precision,
             fields.scalars("settings"),
+            fields.count("vector_bytes", _DIM_LIMIT) if is_compact else None,
+            fields.count("key_bytes", _DIM_LIMIT) if is_compact else None,
         )
 
 

@@ -9,6 +9,17 @@ from numpy.typing import NDArray
 
 from denspi.errors import InputError
 
+Codes = NDArray[np.int8] | NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLayout:
+    """What the codes of an index look like, one row of a start or an end; what they mean, the model knows."""
+
+    dtype: str  # int8 or uint8
+    vector_bytes: int
+    key_bytes: int
+
 
 @dataclass(frozen=True, slots=True)
 class ParagraphRows:
@@ -17,15 +28,15 @@ class ParagraphRows:
     word_count: int
     start_words: NDArray[np.uint32]  # [start] number of the word in the paragraph
     start_chars: NDArray[np.uint32]  # [start] first character of that word
-    starts: NDArray[np.int8]  # [start, dim] codes
-    start_keys: NDArray[np.int8]  # [start, coherency_dim] codes
+    starts: Codes  # [start, vector_bytes]
+    start_keys: Codes  # [start, key_bytes]
     end_words: NDArray[np.uint32]  # [end]
     end_chars: NDArray[np.uint32]  # [end] one past the last character of that word
-    ends: NDArray[np.int8]  # [end, dim] codes
-    end_keys: NDArray[np.int8]  # [end, coherency_dim] codes
+    ends: Codes  # [end, vector_bytes]
+    end_keys: Codes  # [end, key_bytes]
 
 
-def check_rows(rows: ParagraphRows, characters: int, vector_dim: int, coherency_dim: int, where: str) -> None:
+def check_rows(rows: ParagraphRows, characters: int, layout: CodeLayout, where: str) -> None:
     """Raise InputError unless `rows` can be the rows of a paragraph of so many characters; names `where`."""
     for side, words, chars, codes, keys in (
         ("start", rows.start_words, rows.start_chars, rows.starts, rows.start_keys),
@@ -34,13 +45,15 @@ def check_rows(rows: ParagraphRows, characters: int, vector_dim: int, coherency_
         count = len(words)
         if chars.shape != (count,) or words.ndim != 1:
             raise InputError(f"{where}: {count} {side} words but characters of shape {chars.shape}")
-        if codes.shape != (count, vector_dim) or keys.shape != (count, coherency_dim):
+        if codes.shape != (count, layout.vector_bytes) or keys.shape != (count, layout.key_bytes):
             raise InputError(
                 f"{where}: {side} rows of shape {codes.shape} and keys of shape {keys.shape}; this index has "
-                f"({count}, {vector_dim}) and ({count}, {coherency_dim})"
+                f"({count}, {layout.vector_bytes}) and ({count}, {layout.key_bytes})"
             )
-        if codes.dtype != np.int8 or keys.dtype != np.int8:
-            raise InputError(f"{where}: {side} rows are {codes.dtype} and {keys.dtype}; an index has int8")
+        if codes.dtype != layout.dtype or keys.dtype != layout.dtype:
+            raise InputError(
+                f"{where}: {side} rows are {codes.dtype} and {keys.dtype}; this index has {layout.dtype}"
+            )
         if count and not _ascends_below(words, rows.word_count):
             raise InputError(f"{where}: {side} words do not ascend within {rows.word_count} words")
         if count and not 0 <= int(chars.min()) <= int(chars.max()) <= characters:

@@ -29,8 +29,8 @@ from denspi.sparse.postings import Postings
 class SideRows:
     """The start rows, or the end rows, of a segment: sorted by paragraph, then by word."""
 
-    codes: Checked  # [row, dim] int8
-    keys: Checked  # [row, coherency_dim] int8
+    codes: Checked  # [row, vector_bytes] of the type of the index's precision
+    keys: Checked  # [row, key_bytes] of the same type
     words: Checked  # [row] number of the word in its paragraph
     chars: Checked  # [row] its first character in the paragraph (starts), or one past its last (ends)
     offsets: NDArray[np.int64]  # [paragraph + 1] first row of each paragraph
@@ -142,10 +142,10 @@ class SegmentReader(StoredDocuments):
                 part.release()
 
     def _side(self, side: str, count: int) -> SideRows:
-        last = self.counts.paragraphs
+        last, layout = self.counts.paragraphs, self.model.layout
         return SideRows(
-            self._array(f"{side}s", count, "int8", columns=self.model.vector_dim),
-            self._array(f"{side}_keys", count, "int8", columns=self.model.coherency_dim),
+            self._array(f"{side}s", count, layout.dtype, columns=layout.vector_bytes),
+            self._array(f"{side}_keys", count, layout.dtype, columns=layout.key_bytes),
             self._array(f"{side}_words", count, "uint16", "uint32"),
             self._array(f"{side}_chars", count, "uint16", "uint32"),
             self._offsets(f"paragraph_{side}s", "uint32", last, count),

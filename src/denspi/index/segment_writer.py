@@ -21,7 +21,7 @@ from denspi.errors import InputError
 from denspi.index.components import PartRef
 from denspi.index.manifest import Counts, ModelRecord
 from denspi.index.part import PartWriter
-from denspi.index.rows import ParagraphRows
+from denspi.index.rows import Codes, ParagraphRows
 from denspi.index.texts import TextWriter
 from denspi.sparse.build import build_segment
 from denspi.types import Document
@@ -38,8 +38,8 @@ class RowRun:
 
     words: NDArray[Any]  # [row]
     chars: NDArray[Any]  # [row]
-    codes: NDArray[np.int8]  # [row, dim]
-    keys: NDArray[np.int8]  # [row, coherency_dim]
+    codes: Codes  # [row, vector_bytes]
+    keys: Codes  # [row, key_bytes]
 
 
 def encode_text(text: str) -> bytes:
@@ -74,13 +74,13 @@ class SegmentWriter:
     def __init__(self, part: PartWriter, model: ModelRecord, dtypes: dict[str, np.dtype[Any]]) -> None:
         self._part = part
         self._stack = ExitStack()
-        enter = self._stack.enter_context
+        enter, layout = self._stack.enter_context, model.layout
         self._rows = {
             side: (
                 enter(part.array(f"{side}_words", dtypes[f"{side}_words"])),
                 enter(part.array(f"{side}_chars", dtypes[f"{side}_chars"])),
-                enter(part.array(f"{side}s", np.int8, model.vector_dim)),
-                enter(part.array(f"{side}_keys", np.int8, model.coherency_dim)),
+                enter(part.array(f"{side}s", layout.dtype, layout.vector_bytes)),
+                enter(part.array(f"{side}_keys", layout.dtype, layout.key_bytes)),
             )
             for side in SIDES
         }

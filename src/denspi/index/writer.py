@@ -288,7 +288,10 @@ class IndexWriter:
         if building is None or building.base != self.generation:
             return None
         if not building.model.gives_the_rows_of(model):
-            theirs, ours = (f"{each.name!r} ({each.fingerprint[:12]})" for each in (building.model, model))
+            theirs, ours = (
+                f"{each.name!r} ({each.fingerprint[:12]}, {each.precision})"
+                for each in (building.model, model)
+            )
             raise InputError(
                 f"{self._directory.path}: the unfinished build is with model {theirs}, not {ours}; "
                 "go on with that model, or choose another folder"
@@ -307,9 +310,9 @@ class IndexWriter:
             raise InputError(
                 f"{name}: {len(spans)} paragraphs but rows of {len(paragraphs)}; encode it again"
             )
-        dims = self.model.vector_dim, self.model.coherency_dim
+        layout = self.model.layout
         for number, (rows, span) in enumerate(zip(paragraphs, spans, strict=True)):
-            check_rows(rows, len(span), *dims, f"{name}, paragraph {number}")
+            check_rows(rows, len(span), layout, f"{name}, paragraph {number}")
         encode_record(document)
 
     def _require_open(self) -> None:

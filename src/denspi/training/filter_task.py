@@ -30,7 +30,7 @@ from denspi.training.thresholds import (
     choose_thresholds,
     survival,
 )
-from denspi.vectors import ParagraphVectors
+from denspi.vectors import ParagraphVectors, QuestionVectors
 
 _EMPHASIS = 1.5  # of 0 to 2, on held-out articles: few rows kept at high recall without losing in rank order
 
@@ -100,6 +100,12 @@ class FilterTask:
     def held_out_logits(self) -> BorderLogits:
         """The logits of the held-out articles with the heads as they are now."""
         return border_logits(self.held_out, self.scored(self.held_out_vectors))
+
+    def encode_questions(self, most: int) -> QuestionVectors:
+        """The vectors of the questions about the training paragraphs, or of so many of them, sampled."""
+        texts = [question.text for example in self.examples for question in example.questions]
+        sample = np.random.default_rng([self.seed, 3]).permutation(len(texts))[:most]
+        return self.encoder.encode_questions([texts[n] for n in sorted(sample.tolist())])
 
     def encode(self, examples: Sequence[Example]) -> list[ParagraphVectors]:
         """The vectors of whole paragraphs, however long."""

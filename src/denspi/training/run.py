@@ -5,7 +5,7 @@
     OUTPUT/pretrain   a phrase model trained on questions made from plain text
     OUTPUT/phrase     the phrase model trained within paragraphs (the paper's Table 1)
     OUTPUT/negatives  the same, trained on against other paragraphs (the paper's Table 2)
-    OUTPUT/filter     the last of them, with its filter and its quantizer; filter.json: recall against size
+    OUTPUT/filter     the last of them, with its filter and its codecs; filter.json: recall against size
     OUTPUT/calibrate  the same, with its sparse weight and its confidence; calibration.json: the open setting
     OUTPUT/export     the same for onnxruntime; OUTPUT/reader-export the reader
 
@@ -187,7 +187,7 @@ class Run:
         curve = finish_filter(task, held_out)
         assert model.filter_thresholds is not None
         assert model.quantizer is not None
-        chosen = model.filter_thresholds, model.quantizer
+        chosen = model.filter_thresholds, model.quantizer, model.compact
         record: dict[str, Any] = {"held_out": scores | costs(held_out, *chosen)}
         if self.report:
             record["report"] = costs(Reading(task, self.report, task.encode(self.report)), *chosen)

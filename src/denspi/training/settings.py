@@ -114,7 +114,7 @@ class FilterLoop(LoopSettings):
 
 @dataclass(frozen=True, slots=True)
 class FilterStage:
-    """Train the filter heads on the vectors of `paragraphs` paragraphs, choose thresholds, fit the quantizer.
+    """Train the filter heads on the vectors of `paragraphs` paragraphs, choose thresholds, fit the codecs.
 
     `recall` is the share of the held-out answers that the filter must keep. `model` is the folder of the
     phrase model to start from where no stage of this run makes one.
@@ -125,10 +125,13 @@ class FilterStage:
     recall: float = 0.995
     batch: int = 32
     paragraphs: int = 3000  # their vectors are held in memory
+    compact_bytes: int = 56  # of a vector in a compact index; 0: the model gets no compact code
 
     def __post_init__(self) -> None:
         if not 0 < self.recall <= 1:
             raise ValueError("recall lies in (0, 1]")
+        if self.compact_bytes < 0 or self.compact_bytes == 1:
+            raise ValueError("compact_bytes is at least 2, or 0 for none")
         if self.batch < 1 or self.paragraphs < 1:
             raise ValueError("batch and paragraphs are positive")
 

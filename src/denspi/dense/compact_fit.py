@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from denspi.index.compact import CompactCode, Grid
-from denspi.vectors import Floats
+from denspi.dense.compact import CompactCode, CompactQuantizer, Grid
+from denspi.vectors import Floats, QuestionVectors
 
 Doubles = NDArray[np.float64]
 
@@ -19,6 +19,24 @@ _RIDGE = 0.05
 _ROOM = 1.1  # how much wider than the fitted rows an 8-bit range is, as in the int8 quantizer
 _RANGES = np.linspace(0.15, _ROOM, 20)  # shares of the fitted rows' range that are tried for 4 bits
 _SAMPLE = 20000  # rows that those are tried on
+
+
+def fit_compact_quantizer(
+    starts: Floats,
+    ends: Floats,
+    start_keys: Floats,
+    end_keys: Floats,
+    questions: QuestionVectors,
+    vector_bytes: int,
+) -> CompactQuantizer:
+    """Codes of at most `vector_bytes` for vectors ``[row, dim]``; keys get four bits a dimension."""
+    odd = start_keys.shape[1] % 2  # four bits come in pairs
+    return CompactQuantizer(
+        fit_compact(starts, questions.starts, vector_bytes),
+        fit_compact(ends, questions.ends, vector_bytes),
+        fit_grid(start_keys, odd),
+        fit_grid(end_keys, odd),
+    )
 
 
 def fit_compact(rows: Floats, questions: Floats, bytes_per_row: int) -> CompactCode:
@@ -80,11 +98,16 @@ def compact_error(code: CompactCode, rows: Floats, questions: Floats) -> float:
 
 
 def _share_bits(variance: Doubles, bytes_per_row: int) -> tuple[int, int]:
-    """How many components get 8 bits, and how many are kept at all: all ways are tried."""
+    """How many components get 8 bits, and how many are kept at all: all ways are tried.
+
+    All of them use as many bytes as there is use for, so that rows of any two fits take the same.
+    """
     dim, total = len(variance), np.concatenate([[0.0], np.cumsum(variance)])
     choices: list[tuple[float, int, int]] = []
     for wide in range(min(bytes_per_row, dim) + 1):
         kept = wide + 2 * min(bytes_per_row - wide, (dim - wide) // 2)
+        if wide + (kept - wide) // 2 < min(bytes_per_row, dim):
+            continue  # more bits can only be better
         left = total[wide] * _LEFT[1] + (total[kept] - total[wide]) * _LEFT[0] + total[dim] - total[kept]
         choices.append((float(left), wide, kept))
     _, wide, kept = min(choices)

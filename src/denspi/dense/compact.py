@@ -1,4 +1,4 @@
-"""The compact tier: rows of floats as a few dozen bytes, and inner products with them. Pure numpy, no files.
+"""The compact tier: rows of floats as a few dozen bytes, and inner products with them.
 
 A row is turned into components that questions tell apart best (`compact_fit`), the strongest get 8 bits, the
 next 4, the rest none; one byte more makes up for what the row lost in length. Fitted in training and shipped
@@ -23,13 +23,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from denspi.dense.codec import RowCodec, load_arrays, save_arrays
 from denspi.vectors import Floats
 
 Bytes = NDArray[np.uint8]
+COMPACT = "compact.npz"
+"""Its file in a model folder."""
 
 _BLOCK = 2048  # rows that are unpacked to floats at a time: they stay in the cache
 _CORRECTION = np.exp2((np.arange(256) - 128) / 128).astype(np.float32)
@@ -50,6 +55,11 @@ class Grid:
             raise ValueError("steps are positive, lowest values finite")
         if not 0 <= self.wide <= len(self.step) or (len(self.step) - self.wide) % 2:
             raise ValueError("columns of four bits come in pairs, after the wide ones")
+
+    @property
+    def dim(self) -> int:
+        """Columns of a row."""
+        return len(self.step)
 
     @property
     def bytes_per_row(self) -> int:
@@ -101,6 +111,11 @@ class CompactCode:
             raise ValueError("mean, basis and inverse are finite")
 
     @property
+    def dim(self) -> int:
+        """Values in a row."""
+        return len(self.mean)
+
+    @property
     def bytes_per_row(self) -> int:
         """What a row of codes takes, the correction included."""
         return 1 + self.grid.bytes_per_row
@@ -144,23 +159,20 @@ class CompactCode:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CompactQuantizer:
-    """The codes of all that a compact index stores of a phrase model."""
+class CompactQuantizer(RowCodec):
+    """The codec of a compact index."""
 
+    precision: ClassVar[str] = "compact"
     start: CompactCode
     end: CompactCode
     start_key: Grid
     end_key: Grid
 
-    @property
-    def start_bytes(self) -> int:
-        """What one start takes, its key included."""
-        return self.start.bytes_per_row + self.start_key.bytes_per_row
-
-    @property
-    def end_bytes(self) -> int:
-        """What one end takes, its key included."""
-        return self.end.bytes_per_row + self.end_key.bytes_per_row
+    def __post_init__(self) -> None:
+        sides = ((self.start, self.start_key), (self.end, self.end_key))
+        first, second = ((vector.bytes_per_row, key.bytes_per_row) for vector, key in sides)
+        if first != second:
+            raise ValueError(f"starts take {first} bytes a row and ends {second}; both take the same")
 
     @property
     def fingerprint(self) -> str:
@@ -187,6 +199,16 @@ class CompactQuantizer:
             _grid("start_key", arrays),
             _grid("end_key", arrays),
         )
+
+
+def save_compact(quantizer: CompactQuantizer, path: Path) -> None:
+    """Write a .npz of all arrays; the same bytes for the same quantizer."""
+    save_arrays(quantizer.arrays(), path)
+
+
+def load_compact(path: Path) -> CompactQuantizer:
+    """What `save_compact` wrote, or `ModelError`."""
+    return load_arrays(path, CompactQuantizer.from_arrays, "a compact code")
 
 
 _CODE_PARTS = ("mean", "basis", "inverse")

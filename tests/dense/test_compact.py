@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from denspi.index.compact import CompactCode, CompactQuantizer, Grid
-from denspi.index.compact_fit import compact_error, fit_compact, fit_grid
+from denspi.dense.compact import CompactCode, CompactQuantizer, Grid
+from denspi.dense.compact_fit import compact_error, fit_compact, fit_grid
 
 DIM = 12
 
@@ -154,16 +154,34 @@ def test_columns_that_never_vary_cost_nothing() -> None:
     assert np.allclose(same.decode(same.encode(np.ones((1, 3), np.float32))), 1)
 
 
+@given(st.integers(0, 1000), st.integers(2, 16), st.integers(1, 15), st.integers(0, 15))
+@settings(max_examples=40)
+def test_rows_of_any_two_fits_take_the_same_bytes(seed: int, width: int, dim: int, varying: int) -> None:
+    """However few dimensions vary, and however many bytes are left over: an index has one width."""
+    rows = made_rows(seed, 30, dim)
+    rows[:, varying:] = 1
+    plain, flat = (fit_compact(each, made_rows(1, 20, dim), width) for each in (made_rows(2, 30, dim), rows))
+    assert plain.bytes_per_row == flat.bytes_per_row == 1 + min(width - 1, dim)
+
+
+def test_starts_and_ends_of_other_widths_are_refused() -> None:
+    quantizer = made_quantizer()
+    with pytest.raises(ValueError, match=r"starts take \(7, 2\) bytes a row and ends \(6, 2\)"):
+        dataclasses.replace(quantizer, end=made_code(3, 6))
+
+
 def made_quantizer() -> CompactQuantizer:
     keys = fit_grid(made_rows(9, 100, 4), 0)
-    return CompactQuantizer(made_code(1, 6), made_code(3, 8), keys, fit_grid(made_rows(10, 100, 4), 0))
+    return CompactQuantizer(made_code(1, 7), made_code(3, 7), keys, fit_grid(made_rows(10, 100, 4), 0))
 
 
 def test_a_quantizer_comes_back_from_its_arrays() -> None:
     quantizer = made_quantizer()
     again = CompactQuantizer.from_arrays(quantizer.arrays())
     assert again.fingerprint == quantizer.fingerprint
-    assert (quantizer.start_bytes, quantizer.end_bytes) == (6 + 2, 8 + 2)
+    assert (quantizer.vector_bytes, quantizer.key_bytes) == (7, 2)
+    assert quantizer.fits(DIM, 4)
+    assert not quantizer.fits(DIM, 6)
     rows = made_rows(4, 10)
     assert np.array_equal(again.end.encode(rows), quantizer.end.encode(rows))
     changed = {**quantizer.arrays(), "end_key_step": quantizer.end_key.step * 2}
