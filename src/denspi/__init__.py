@@ -6,20 +6,25 @@ Only the names in ``__all__`` are public. Importing this package loads nothing h
 from typing import TYPE_CHECKING, Any
 
 from denspi.errors import DenspiError
-from denspi.types import Document, Question, Span
+from denspi.types import Answer, Document, Question, Span
 
 if TYPE_CHECKING:
     from denspi.build.index import Index
+    from denspi.search.searcher import Searcher
 
 __version__ = "0.1.0"
 
-__all__ = ["DenspiError", "Document", "Index", "Question", "Span", "__version__"]
+__all__ = ["Answer", "DenspiError", "Document", "Index", "Question", "Searcher", "Span", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load `Index`, and numpy with it, when somebody asks for it."""
+    """Load `Index` or `Searcher`, and numpy with it, when somebody asks for it."""
     if name == "Index":
         from denspi.build.index import Index
 
         return Index
+    if name == "Searcher":
+        from denspi.search.searcher import Searcher
+
+        return Searcher
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

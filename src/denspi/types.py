@@ -64,3 +64,59 @@ class Question:
     question_id: str
     text: str
     answers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreParts:
+    """What a phrase's score consists of (Equation 2); the sparse parts are weighted already."""
+
+    start: float
+    end: float
+    coherency: float
+    document: float
+    paragraph: float
+
+    @property
+    def score(self) -> float:
+        """Their sum, in the order in which every search adds them."""
+        return ((self.start + self.end) + self.coherency) + (self.document + self.paragraph)
+
+
+@dataclass(frozen=True, slots=True)
+class NgramMatch:
+    """A word or pair of words that a question shares with the place of an answer, and what it adds."""
+
+    ngram: str
+    document: float  # to the document part of the score
+    paragraph: float  # to the paragraph part
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Another place that gives the same answer."""
+
+    text: str
+    document_id: str
+    title: str
+    paragraph: int  # its number in the document, from 0
+    span: Span  # in the text of the document
+    context: str  # the sentence that it stands in
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A phrase of a document that answers a question."""
+
+    text: str
+    document_id: str
+    title: str
+    paragraph: int  # its number in the document, from 0
+    span: Span  # in the text of the document
+    context: str  # the sentence that it stands in
+    context_span: Span  # where that is, in the text of the document
+    score: float
+    parts: ScoreParts
+    confidence: float | None  # the probability that it is right; None where the model is not calibrated
+    evidence: tuple[Evidence, ...] = ()  # other places with the same normalised text, best first
+    matches: tuple[NgramMatch, ...] = ()  # where an explanation was asked for, heaviest first

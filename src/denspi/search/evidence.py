@@ -28,7 +28,10 @@ def find_answer(text: str, answers: Iterable[str]) -> Span | None:
 def sentence_around(text: str, span: Span) -> Span:
     """The sentence of `text` that holds `span`, or the sentences if it reaches over several."""
     borders = [
-        found.end() for found in _SENTENCE_END.finditer(text) if not _NOT_AN_END.search(text[: found.end()])
+        found.end()
+        for found in _SENTENCE_END.finditer(text)
+        # The longest of the titles and a sign before it are all that can matter.
+        if not _NOT_AN_END.search(text[max(0, found.start() - 8) : found.end()])
     ]
     start_char = max((border for border in borders if border <= span.start_char), default=0)
     end_char = min((border for border in borders if border >= span.end_char), default=len(text))

@@ -1,0 +1,101 @@
+"""From candidates to answers: those that read alike become one, with the others as its evidence.
+
+Phrases that overlap are one already (a paragraph offers none twice). This is the only place of a search that
+reads texts, and it reads those of candidates until it has enough of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from denspi.search.asked import AskedQuestion
+from denspi.search.candidates import Candidates
+from denspi.search.confidence import Confidence
+from denspi.search.evidence import sentence_around
+from denspi.search.phrase import StoredPhrase, phrases_of
+from denspi.search.view import SearchView
+from denspi.text.answers import normalize_answer
+from denspi.types import Answer, Evidence
+
+MAX_EVIDENCE = 10
+"""Other places that an answer lists at most."""
+_LENGTHS_APART = 6
+"""Characters that articles and punctuation may add to an answer for it to be looked at as evidence."""
+
+
+def resolve(
+    view: SearchView,
+    question: AskedQuestion,
+    candidates: Candidates,
+    k: int,
+    confidence: Confidence | None = None,
+    explain: bool = False,
+) -> list[Answer]:
+    """The k best answers that read differently, best first."""
+    groups: dict[str, list[tuple[StoredPhrase, float]]] = {}
+    for phrase, score in zip(phrases_of(view, candidates), candidates.scores.tolist(), strict=True):
+        # One more answer than asked for, for the margin; after that only what may be evidence is read.
+        if len(groups) <= k or _may_support(phrase, list(groups.values())[:k]):
+            text = phrase.text
+            groups.setdefault(normalize_answer(text) or text, []).append((phrase, score))
+    best = list(groups.values())
+    margins = _margins([group[0][1] for group in best], candidates)
+    return [
+        _answer(group, question, float(confidence.of(np.array(margin))) if confidence else None, explain)
+        for group, margin in zip(best[:k], margins, strict=False)
+    ]
+
+
+def _may_support(phrase: StoredPhrase, groups: Sequence[list[tuple[StoredPhrase, float]]]) -> bool:
+    """Whether it is about as long as one of these answers: texts are compressed, and lengths are at hand."""
+    return any(
+        abs(len(phrase.local_span) - len(group[0][0].local_span)) <= _LENGTHS_APART for group in groups
+    )
+
+
+def _margins(scores: Sequence[float], candidates: Candidates) -> list[float]:
+    """How far each answer is ahead of the best other one: below 0 for all but the first.
+
+    Where there is no other, the last candidate stands for what is unknown, as in calibration.
+    """
+    if not scores:
+        return []
+    rival = scores[1] if len(scores) > 1 else float(candidates.scores[-1])
+    return [scores[0] - rival, *(score - scores[0] for score in scores[1:])]
+
+
+def _answer(
+    group: list[tuple[StoredPhrase, float]], question: AskedQuestion, confidence: float | None, explain: bool
+) -> Answer:
+    phrase, score = group[0]
+    record = phrase.segment.reader.record(phrase.document)
+    context = sentence_around(phrase.paragraph_text, phrase.local_span)
+    return Answer(
+        text=phrase.text,
+        document_id=record.document_id,
+        title=record.title,
+        paragraph=phrase.paragraph_number,
+        span=phrase.in_document(phrase.local_span),
+        context=context.of(phrase.paragraph_text),
+        context_span=phrase.in_document(context),
+        score=score,
+        parts=phrase.parts(question),
+        confidence=confidence,
+        evidence=tuple(_evidence(*other) for other in group[1 : 1 + MAX_EVIDENCE]),
+        matches=phrase.matches(question) if explain else (),
+    )
+
+
+def _evidence(phrase: StoredPhrase, score: float) -> Evidence:
+    record = phrase.segment.reader.record(phrase.document)
+    return Evidence(
+        text=phrase.text,
+        document_id=record.document_id,
+        title=record.title,
+        paragraph=phrase.paragraph_number,
+        span=phrase.in_document(phrase.local_span),
+        context=sentence_around(phrase.paragraph_text, phrase.local_span).of(phrase.paragraph_text),
+        score=score,
+    )

@@ -1,0 +1,28 @@
+"""Questions come from strangers: what is let through, and what is refused with one line. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from denspi.errors import InputError
+
+MAX_QUESTION_CHARS = 4000
+"""More than any question; a text of this length still costs only milliseconds."""
+_SHOWN_CHARS = 40
+# Control characters, and halves of surrogate pairs, which no encoder takes.
+_NOT_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_WORD = re.compile(r"[^\W_]")
+
+
+def clean_question(text: str) -> str:
+    """The question on one line; `InputError` where there is nothing to ask, or far too much."""
+    if not isinstance(text, str):
+        raise InputError(f"a question is a text, not {type(text).__name__}; pass a string")
+    if len(text) > MAX_QUESTION_CHARS:
+        raise InputError(f"the question has {len(text):,} characters; ask in at most {MAX_QUESTION_CHARS:,}")
+    cleaned = _NOT_TEXT.sub(" ", text).strip()
+    if not cleaned:
+        raise InputError("the question is empty; ask with at least one word")
+    if not _WORD.search(cleaned):
+        raise InputError(f"question {cleaned[:_SHOWN_CHARS]!r}: has no word; ask with letters or digits")
+    return cleaned

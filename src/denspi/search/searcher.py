@@ -1,0 +1,271 @@
+"""`Searcher`: questions in, answers out. Ties a model's encoder to a view of the index.
+
+Threads may share one: a view is immutable, and `refresh` puts a new one in its place in one step; questions
+that are under way finish on the generation they began with.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Protocol, TypedDict, Unpack
+
+from denspi.dense.encoder import PhraseEncoder
+from denspi.dense.quantizer import Quantizer
+from denspi.errors import InputError, ModelError
+from denspi.index.snapshot import Snapshot
+from denspi.search.answers import resolve
+from denspi.search.asked import AskedQuestion, scan
+from denspi.search.candidates import Candidates, Certificate, Limits, Strategy
+from denspi.search.confidence import Confidence
+from denspi.search.exact import exact
+from denspi.search.filters import Filter, Where
+from denspi.search.fixed_point import fix_questions
+from denspi.search.kernels import Kernels, compiled_kernels, fastest_kernels, numpy_kernels
+from denspi.search.questions import clean_question
+from denspi.search.strategies import dense_first, find_strategy, hybrid
+from denspi.search.view import SearchView
+from denspi.search.why_not import WhyNot, why_not
+from denspi.sparse.tfidf import weigh_question
+from denspi.types import Answer, Span
+
+DEFAULT_STRATEGY = "hybrid"
+PAPER_SPARSE_WEIGHT = 0.05
+"""For a model that was never calibrated."""
+MAX_ANSWERS = 1000
+_PHRASES_PER_ANSWER, _FEWEST_PHRASES, _MOST_PHRASES = 4, 20, 1 << 14
+_QUESTIONS_AT_ONCE = 32
+_SCANNING = (exact, dense_first, hybrid)
+"""Strategies that scan all start rows, which many questions can share."""
+
+
+class Searchable(Protocol):
+    """What a searcher needs of an index; `denspi.Index` has it."""
+
+    def snapshot(self) -> Snapshot:
+        """The newest generation."""
+
+    def encoder(self) -> PhraseEncoder:
+        """The encoder of the index's model."""
+
+
+class SearchOptions(TypedDict, total=False):
+    """What can be said about any search."""
+
+    sparse_weight: float | None  # how much words count; the model's own by default, 0 to leave them out
+    where: Where | Filter  # which documents may be found: {"language": "en"} or ["language=en"]
+    min_confidence: float | None  # below this there is no answer at all
+    explain: bool  # list the n-grams that match
+    limits: Limits | None  # how far a strategy goes
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answers to one question, and what they took."""
+
+    answers: list[Answer]
+    strategy: str
+    generation: int  # of the index that was searched
+    documents_visited: int
+    stages_ms: dict[str, float]
+    certificate: Certificate | None  # what is proven, where the strategy proves something
+
+
+class Searcher:
+    """Answers questions from an index.
+
+    `compiled` says whether to use the compiled loops (extra `fast`): by default where they are installed.
+    They take some tenths of a second to load, which a single question does not earn back. A batch is spread
+    over so many `threads`.
+    """
+
+    def __init__(self, index: Searchable, *, compiled: bool | None = None, threads: int = 1) -> None:
+        self.threads = max(1, threads)
+        self.encoder = index.encoder()
+        if self.encoder.quantizer is None:
+            raise ModelError("the model has no quantizer, which a search needs; train its filter stage")
+        snapshot = index.snapshot()
+        if snapshot.model.precision != Quantizer.precision:
+            raise InputError(
+                f"an index of precision {snapshot.model.precision!r}: searches read {Quantizer.precision}; "
+                f"build it with --precision {Quantizer.precision}"
+            )
+        self._view = SearchView.of(snapshot, self.encoder.quantizer, _kernels(snapshot, compiled))
+        self._refreshing = threading.Lock()
+        calibration = self.encoder.calibration
+        self.sparse_weight = calibration.sparse_weight if calibration else PAPER_SPARSE_WEIGHT
+        self._confidence = (
+            Confidence(calibration.confidence_slope, calibration.confidence_intercept)
+            if calibration
+            else None
+        )
+
+    @property
+    def view(self) -> SearchView:
+        """The generation that the next question is put to."""
+        return self._view
+
+    def refresh(self) -> bool:
+        """Go on to the newest generation; whether there is a newer one. Costs one small read if not."""
+        with self._refreshing:
+            newest = self._view.snapshot.refresh()
+            if newest is self._view.snapshot:
+                return False
+            if not newest.model.gives_the_rows_of(self._view.snapshot.model):
+                raise ModelError("the index was built anew with another model; open it again")
+            self._view = self._view.on(newest)
+            return True
+
+    def answer(
+        self, question: str, k: int = 5, strategy: str = DEFAULT_STRATEGY, **options: Unpack[SearchOptions]
+    ) -> list[Answer]:
+        """The k best answers, best first; none where the best is less sure than `min_confidence`."""
+        return self.ask(question, k, strategy, **options).answers
+
+    def answer_batch(
+        self,
+        questions: Sequence[str],
+        k: int = 5,
+        strategy: str = DEFAULT_STRATEGY,
+        **options: Unpack[SearchOptions],
+    ) -> list[list[Answer]]:
+        """The same answers to each question as one by one, sooner: the rows are read once for many."""
+        return [reply.answers for reply in self.ask_batch(questions, k, strategy, **options)]
+
+    def ask(
+        self, question: str, k: int = 5, strategy: str = DEFAULT_STRATEGY, **options: Unpack[SearchOptions]
+    ) -> Reply:
+        """Like `answer`, with the times of all stages and what was visited."""
+        return self.ask_batch([question], k, strategy, **options)[0]
+
+    def ask_batch(
+        self,
+        questions: Sequence[str],
+        k: int = 5,
+        strategy: str = DEFAULT_STRATEGY,
+        *,
+        sparse_weight: float | None = None,
+        where: Where | Filter = None,
+        min_confidence: float | None = None,
+        explain: bool = False,
+        limits: Limits | None = None,
+    ) -> list[Reply]:
+        """Like `answer_batch`, with the times of all stages and what was visited."""
+        if not 1 <= k <= MAX_ANSWERS:
+            raise InputError(f"{k} answers: ask for 1 to {MAX_ANSWERS}")
+        if min_confidence is not None and self._confidence is None:
+            raise InputError(
+                "the model is not calibrated, so nothing is known about confidence; leave it out"
+            )
+        search = find_strategy(strategy)
+        view = Filter.of(where).applied_to(self._view)
+        wanted = limits or _limits(k)
+
+        def together(some: Sequence[str]) -> list[Reply]:
+            asked, encode_ms = self._asked(some, view, sparse_weight)
+            shared = {"encode": encode_ms / len(asked)} | _scan_together(view, asked, search)
+            replies = []
+            for each in asked:
+                reply = self._reply(view, each, search, wanted, k, explain, limits is None)
+                if min_confidence is not None and not _is_sure(reply.answers, min_confidence):
+                    reply = replace(reply, answers=[])
+                stages = {name: shared.get(name, 0.0) + ms for name, ms in reply.stages_ms.items()}
+                replies.append(replace(reply, strategy=strategy, stages_ms=shared | stages))
+            return replies
+
+        size = max(1, min(_QUESTIONS_AT_ONCE, -(-len(questions) // self.threads)))
+        parts = [questions[first : first + size] for first in range(0, len(questions), size)]
+        if len(parts) < 2:
+            return [reply for part in parts for reply in together(part)]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return [reply for replies in pool.map(together, parts) for reply in replies]
+
+    def why_not(
+        self,
+        question: str,
+        document_id: str,
+        span: Span,
+        k: int = 5,
+        strategy: str = DEFAULT_STRATEGY,
+        **options: Unpack[SearchOptions],
+    ) -> WhyNot:
+        """Why `span` of a document's text is not among the k answers: its score and rank, or what lost it."""
+        view = Filter.of(options.get("where")).applied_to(self._view)
+        asked = self._asked([question], view, options.get("sparse_weight"))[0][0]
+        found = find_strategy(strategy)(view, asked, options.get("limits") or _limits(k))
+        return why_not(view, asked, found, document_id, span, k)
+
+    def asked(self, question: str, sparse_weight: float | None = None) -> AskedQuestion:
+        """A question in whole numbers, for those who call a strategy themselves."""
+        return self._asked([question], self._view, sparse_weight)[0][0]
+
+    def _asked(
+        self, questions: Sequence[str], view: SearchView, sparse_weight: float | None
+    ) -> tuple[list[AskedQuestion], float]:
+        weight = self.sparse_weight if sparse_weight is None else sparse_weight
+        if not (math.isfinite(weight) and weight >= 0):
+            raise InputError(f"sparse weight {weight}: not a number from 0 on")
+        cleaned = [clean_question(question) for question in questions]
+        started = time.perf_counter()
+        vectors = self.encoder.encode_questions(cleaned)
+        fixed = fix_questions(vectors, view.quantizer, view.tables)
+        frequencies = view.snapshot.frequencies
+        asked = [
+            AskedQuestion(each, weigh_question(text, frequencies), weight)
+            for each, text in zip(fixed, cleaned, strict=True)
+        ]
+        return asked, 1000 * (time.perf_counter() - started)
+
+    def _reply(
+        self,
+        view: SearchView,
+        question: AskedQuestion,
+        search: Strategy,
+        limits: Limits,
+        k: int,
+        explain: bool,
+        may_widen: bool,
+    ) -> Reply:
+        while True:
+            found: Candidates = search(view, question, limits)
+            started = time.perf_counter()
+            answers = resolve(view, question, found, k, self._confidence, explain)
+            stages = {**found.stages_ms, "answers": 1000 * (time.perf_counter() - started)}
+            is_cut = len(found) == limits.phrases and limits.phrases < _MOST_PHRASES
+            if len(answers) == k or not is_cut or not may_widen:
+                break
+            limits = replace(limits, phrases=4 * limits.phrases)  # too many of them read alike
+        return Reply(
+            answers, "", view.snapshot.generation, found.documents_visited, stages, found.certificate
+        )
+
+
+def _limits(k: int) -> Limits:
+    return Limits(phrases=max(_FEWEST_PHRASES, _PHRASES_PER_ANSWER * k))
+
+
+def _kernels(snapshot: Snapshot, compiled: bool | None) -> Kernels:
+    sizes = snapshot.model.vector_dim, snapshot.model.coherency_dim
+    if compiled is None:
+        return fastest_kernels(*sizes)
+    return compiled_kernels(*sizes) if compiled else numpy_kernels()
+
+
+def _scan_together(
+    view: SearchView, questions: Sequence[AskedQuestion], search: Strategy
+) -> dict[str, float]:
+    """Milliseconds for each of the questions; nothing where there is but one, which scans by itself."""
+    if len(questions) < 2 or search not in _SCANNING:
+        return {}
+    started = time.perf_counter()
+    for segment in view.segments:
+        scan(questions, view, segment)
+    return {"scan": 1000 * (time.perf_counter() - started) / len(questions)}
+
+
+def _is_sure(answers: Sequence[Answer], min_confidence: float) -> bool:
+    return bool(answers) and answers[0].confidence is not None and answers[0].confidence >= min_confidence

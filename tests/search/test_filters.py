@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from denspi.errors import InputError
+from denspi.index.documents import DocumentRecord
+from denspi.search.filters import Filter
+from denspi.search.view import SearchView
+
+RECORD = DocumentRecord(
+    "a/b.md",
+    "Rivers",
+    "b.md:1",
+    {"language": "en", "year": 1889, "open": True, "tags": ["x", "y"], "n": None},
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "fits"),
+    [
+        (None, True),
+        ({}, True),
+        ({"language": "en"}, True),
+        ({"language": "de"}, False),
+        ({"language": ["de", "en"]}, True),
+        ({"language": []}, False),
+        ({"year": 1889}, True),
+        ("year=1889", True),
+        (["year=1889", "language=de"], False),
+        (["language=de", "language=en"], True),
+        (["open=true"], True),
+        ({"open": True}, True),
+        ({"open": False}, False),
+        ({"tags": "y"}, True),
+        ({"tags": "z"}, False),
+        ({"n": "null"}, False),
+        ({"unknown": "x"}, False),
+        ({"document_id": "a/b.md"}, True),
+        ({"title": "Rivers", "source": "b.md:1"}, True),
+        (["title = Rivers"], True),
+        (["note=a=b"], False),
+    ],
+)
+def test_conditions(where: object, fits: bool) -> None:
+    chosen = Filter.of(where)  # type: ignore[arg-type]
+    assert chosen.fits(RECORD) == fits
+    assert Filter.of(chosen) is chosen
+    assert hash(Filter.of(where)) == hash(chosen)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("condition", ["language", "=en", " =en", ""])
+def test_a_condition_without_field_and_value_is_named(condition: str) -> None:
+    with pytest.raises(InputError, match="field=value"):
+        Filter.of([condition])
+
+
+def test_masks_say_what_fits_and_are_computed_once(view: SearchView) -> None:
+    chosen = Filter.of({"number": [1, 3, 5, 13]})
+    for segment in view.segments:
+        mask = chosen.mask_of(segment)
+        assert mask.tolist() == [
+            chosen.fits(segment.reader.record(number)) for number in range(segment.reader.counts.documents)
+        ]
+        assert chosen.mask_of(segment) is mask
+    only = chosen.applied_to(view)
+    found = [
+        segment.reader.record(number).document_id
+        for segment in only.segments
+        for number in np.flatnonzero(segment.allowed_documents)
+    ]
+    assert sorted(found) == ["d1", "d13", "d5"]  # d3 is deleted, and of d5 only the new version is live
+    assert Filter.of(None).applied_to(view) is view
+
+
+def test_ids_are_found_without_reading_every_record(
+    view: SearchView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+    reader = type(view.segments[0].reader)
+    original = reader.record
+    monkeypatch.setattr(reader, "record", lambda self, number: read.append(number) or original(self, number))
+    by_id = Filter.of({"document_id": ["d2", "d19", "nobody"]}).applied_to(view)
+    assert sum(int(segment.allowed_documents.sum()) for segment in by_id.segments) == 2
+    assert len(read) < 10
+
+
+def test_only_some_masks_are_kept(view: SearchView) -> None:
+    segment = view.segments[0]
+    for number in range(200):
+        Filter.of({"number": number}).mask_of(segment)
+    assert len(segment.memo.document_masks) <= 64

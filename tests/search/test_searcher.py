@@ -1,0 +1,410 @@
+"""Answers people get: from random rows with a made-up encoder, where the oracle knows everything."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.index.made import COMPACT, MODEL, WORDS, build, make
+from tests.search.conftest import CODES
+
+from denspi.dense.calibration import ModelCalibration
+from denspi.dense.quantizer import Quantizer
+from denspi.errors import InputError, MissingExtraError, ModelError
+from denspi.index import IndexWriter, Snapshot, directory
+from denspi.search.candidates import Limits
+from denspi.search.confidence import Confidence
+from denspi.search.searcher import Searcher
+from denspi.search.strategies import STRATEGIES
+from denspi.search.why_not import Step
+from denspi.text.answers import normalize_answer
+from denspi.types import Answer, Document, Span
+from denspi.vectors import QuestionVectors
+
+QUESTIONS = [
+    "Which river?",
+    "old town rebuilt",
+    "the album of the band",
+    "war capital warsaw",
+    "rebuilt by whom",
+]
+CALIBRATION = ModelCalibration(0.7, 0.9, -0.3)
+
+
+@dataclass
+class MadeUpEncoder:
+    """Vectors that depend on the question's text and nothing else."""
+
+    calibration: ModelCalibration | None = CALIBRATION
+    quantizer: Quantizer | None = CODES
+
+    def encode_questions(self, questions: Sequence[str]) -> QuestionVectors:
+        rows = [np.random.default_rng(list(text.encode())).standard_normal((2, 6)) for text in questions]
+        vectors = np.array(rows, np.float32).reshape(-1, 2, 6)
+        return QuestionVectors(vectors[:, 0], vectors[:, 1], np.ones(len(questions), np.float32))
+
+
+@dataclass
+class MadeUpIndex:
+    folder: Path
+    made_up: MadeUpEncoder
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot.open(self.folder)
+
+    def encoder(self) -> MadeUpEncoder:
+        return self.made_up
+
+
+def open_searcher(
+    folder: Path, encoder: MadeUpEncoder | None = None, compiled: bool | None = None
+) -> Searcher:
+    return Searcher(MadeUpIndex(folder, encoder or MadeUpEncoder()), compiled=compiled)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def searcher(folder: Path) -> Searcher:
+    return open_searcher(folder)
+
+
+@pytest.fixture
+def own_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy that a test may change."""
+    monkeypatch.setattr(directory, "_fsync", lambda path, flags: None)
+    return Path(shutil.copytree(folder, tmp_path / "index"))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_an_answer_is_what_stands_in_the_document(searcher: Searcher, strategy: str, question: str) -> None:
+    answers = searcher.answer(question, k=4, strategy=strategy)
+    assert 0 < len(answers) <= 4
+    assert [a.score for a in answers] == sorted((a.score for a in answers), reverse=True)
+    assert len({normalize_answer(a.text) for a in answers}) == len(answers)
+    for answer in answers:
+        document = searcher.view.snapshot.document(answer.document_id)
+        assert document is not None
+        assert document.title == answer.title
+        assert answer.span.of(document.text) == answer.text
+        assert answer.context_span.of(document.text) == answer.context
+        assert answer.text in answer.context
+        around = document.paragraphs[answer.paragraph]
+        assert around.start_char <= answer.context_span.start_char <= answer.span.start_char
+        assert answer.span.end_char <= answer.context_span.end_char <= around.end_char
+        assert answer.parts.score == answer.score  # to the last bit
+        for other in answer.evidence:
+            found = searcher.view.snapshot.document(other.document_id)
+            assert found is not None
+            assert other.span.of(found.text) == other.text
+            assert normalize_answer(other.text) == normalize_answer(answer.text)
+            assert other.score <= answer.score
+
+
+def test_numpy_and_compiled_give_the_same_answers(folder: Path) -> None:
+    plain, fast = open_searcher(folder, compiled=False), open_searcher(folder, compiled=True)
+    for strategy in STRATEGIES:
+        for question in QUESTIONS:
+            assert plain.answer(question, strategy=strategy) == fast.answer(question, strategy=strategy)
+
+
+def test_without_numba_the_compiled_search_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "denspi.search.compiled", None)
+    with pytest.raises(MissingExtraError, match="fast"):
+        open_searcher(folder, compiled=True)
+
+
+def test_more_answers_are_asked_for_until_there_are_enough(searcher: Searcher) -> None:
+    everything = searcher.answer("Which river?", k=1000, strategy="exact")
+    assert len(everything) > 30  # more than the first round of phrases gives
+    assert [a.span for a in searcher.answer("Which river?", k=7, strategy="exact")] == [
+        a.span for a in everything[:7]
+    ]
+    reply = searcher.ask("Which river?", k=1000, strategy="exact", limits=Limits(phrases=3))
+    assert len(reply.answers) <= 3
+    assert reply.certificate is not None
+    assert reply.certificate.proven_phrases == 3
+
+
+def test_what_a_reply_says_about_the_search(searcher: Searcher) -> None:
+    reply = searcher.ask("Which river?", strategy="hybrid")
+    assert set(reply.stages_ms) == {"encode", "sparse", "starts", "read", "answers"}
+    assert (reply.strategy, reply.generation) == ("hybrid", searcher.view.snapshot.generation)
+    assert reply.documents_visited > 0
+    assert reply.certificate is None
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_batch_gives_the_answers_of_a_loop(searcher: Searcher, strategy: str) -> None:
+    questions = [
+        f"{first} {second}?" for first in WORDS for second in WORDS[:4]
+    ]  # more than are scanned at once
+    assert len(questions) > 32
+    together = searcher.answer_batch(questions, k=3, strategy=strategy, explain=True)
+    assert together == [searcher.answer(each, k=3, strategy=strategy, explain=True) for each in questions]
+    assert searcher.answer_batch([], strategy=strategy) == []
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_number_of_threads_changes_nothing(folder: Path, searcher: Searcher, threads: int) -> None:
+    own = Searcher(MadeUpIndex(folder, MadeUpEncoder()), threads=threads)  # type: ignore[arg-type]
+    questions = [f"{first} {second}?" for first in WORDS for second in WORDS[:4]]
+    assert own.answer_batch(questions) == [searcher.answer(each) for each in questions]
+    with pytest.raises(InputError, match="empty"):
+        own.answer_batch([*questions, ""])
+
+
+def test_the_sparse_weight_can_be_set(searcher: Searcher) -> None:
+    (without,) = searcher.answer("old town", k=1, sparse_weight=0)
+    assert (without.parts.document, without.parts.paragraph) == (0, 0)
+    (much,) = searcher.answer("old town", k=1, sparse_weight=1000.0, strategy="exact")
+    assert much.parts.document + much.parts.paragraph > 100
+    usual = searcher.why_not("old town", much.document_id, much.span).parts
+    assert usual is not None
+    assert usual.start == much.parts.start
+    assert usual.document * 1000 == pytest.approx(much.parts.document * CALIBRATION.sparse_weight)
+
+
+def test_matches_add_up_to_the_sparse_parts(searcher: Searcher) -> None:
+    for question in QUESTIONS:
+        for answer in searcher.answer(question, explain=True):
+            assert sum(m.document for m in answer.matches) == pytest.approx(answer.parts.document)
+            assert sum(m.paragraph for m in answer.matches) == pytest.approx(answer.parts.paragraph)
+            weights = [m.document + m.paragraph for m in answer.matches]
+            assert weights == sorted(weights, reverse=True)
+    assert searcher.answer("old town")[0].matches == ()
+
+
+def test_confidence_comes_from_the_margin_to_the_best_other_answer(searcher: Searcher) -> None:
+    first, second, third = searcher.answer("old town", k=3)
+    curve = Confidence(CALIBRATION.confidence_slope, CALIBRATION.confidence_intercept)
+    margins = (first.score - second.score, second.score - first.score, third.score - first.score)
+    assert [first.confidence, second.confidence, third.confidence] == pytest.approx(
+        curve.of(np.array(margins)).tolist()
+    )
+    assert first.confidence is not None
+    assert searcher.answer("old town", k=3, min_confidence=first.confidence) == [first, second, third]
+    assert searcher.answer("old town", k=3, min_confidence=first.confidence + 1e-9) == []
+
+
+def test_without_calibration_nothing_is_known_about_confidence(folder: Path) -> None:
+    plain = open_searcher(folder, MadeUpEncoder(calibration=None))
+    assert plain.answer("old town")[0].confidence is None
+    with pytest.raises(InputError, match="not calibrated"):
+        plain.answer("old town", min_confidence=0.5)
+
+
+def test_a_filter_is_applied_before_the_cut(searcher: Searcher) -> None:
+    for strategy in STRATEGIES:
+        found = searcher.answer("old town river war", k=50, strategy=strategy, where={"number": [2, 6, 13]})
+        assert {a.document_id for a in found} <= {"d2", "d6", "d13"}
+        assert len(found) > 3
+    assert searcher.answer("old town", where={"document_id": "d3"}) == []  # deleted
+    assert searcher.answer("old town", where=["number=none"]) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "finding"),
+    [
+        ({"question": ""}, "empty"),
+        ({"question": "x" * 100_000}, "100,000"),
+        ({"k": 0}, "0 answers"),
+        ({"k": 10**6}, "1 to 1000"),
+        ({"strategy": "best"}, "'best'"),
+        ({"sparse_weight": -1.0}, "-1.0"),
+        ({"sparse_weight": float("nan")}, "nan"),
+        ({"where": ["x"]}, "field=value"),
+    ],
+)
+def test_bad_use_is_one_line(searcher: Searcher, arguments: dict[str, object], finding: str) -> None:
+    with pytest.raises(InputError, match=finding):
+        searcher.answer(**({"question": "who"} | arguments))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("question", ["谁?", "кто", "zzz qqq", "\x00who\x1b[31m", "🙂 x", "ﷺ", "a" * 4000])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_odd_questions_are_answered_or_not_but_never_crash(
+    searcher: Searcher, strategy: str, question: str
+) -> None:
+    assert all(isinstance(each, Answer) for each in searcher.answer(question, strategy=strategy))
+
+
+def test_a_model_without_a_quantizer_is_refused(folder: Path) -> None:
+    with pytest.raises(ModelError, match="quantizer"):
+        open_searcher(folder, MadeUpEncoder(quantizer=None))
+
+
+def test_rows_of_another_precision_are_refused(tmp_path: Path) -> None:
+    build(tmp_path / "index", [make(1, model=COMPACT)], model=COMPACT)
+    with pytest.raises(InputError, match=r"'compact'.*int8"):
+        open_searcher(tmp_path / "index")
+
+
+def test_an_empty_index_has_no_answers(tmp_path: Path) -> None:
+    with IndexWriter.create(tmp_path / "index", MODEL) as writer:
+        writer.commit()
+    empty = open_searcher(tmp_path / "index")
+    for strategy in STRATEGIES:
+        assert empty.answer("Which river?", strategy=strategy) == []
+
+
+def test_refresh_goes_on_to_the_newest_generation(own_folder: Path) -> None:
+    searcher = open_searcher(own_folder)
+    before = searcher.answer("old town", k=1000, strategy="exact")
+    assert searcher.refresh() is False
+    memos = {each.reader.name: each.memo for each in searcher.view.segments}
+    gone = before[0].document_id
+    with IndexWriter.open(own_folder) as writer:
+        writer.delete(gone)
+        writer.commit()
+    assert searcher.answer("old town", k=1000, strategy="exact") == before  # not disturbed
+    assert searcher.refresh() is True
+    assert gone not in {a.document_id for a in searcher.answer("old town", k=1000, strategy="exact")}
+    assert {each.reader.name: each.memo for each in searcher.view.segments} == memos
+    assert all(memo.key_bounds is not None for memo in memos.values())
+    with IndexWriter.open(own_folder) as writer:
+        writer.add(*make(77, paragraphs=2, words=20))
+        writer.commit()
+    assert searcher.refresh() is True
+    assert "d77" in {a.document_id for a in searcher.answer("old town", k=1000, strategy="exact")}
+
+
+def test_an_index_that_was_built_anew_with_another_model_must_be_opened_again(own_folder: Path) -> None:
+    searcher = open_searcher(own_folder)
+    shutil.rmtree(own_folder)
+    build(own_folder, [make(1)], model=replace(MODEL, quantizer="c" * 64))
+    with pytest.raises(ModelError, match="another model"):
+        searcher.refresh()
+
+
+def test_threads_share_a_searcher_while_it_is_refreshed(own_folder: Path) -> None:
+    searcher = open_searcher(own_folder)
+    old = {question: searcher.answer(question, strategy="exact") for question in QUESTIONS}
+    stop = False
+
+    def ask(worker: int) -> list[tuple[str, list[Answer]]]:
+        found = []
+        while not stop:
+            question = QUESTIONS[(worker + len(found)) % len(QUESTIONS)]
+            found.append((question, searcher.answer(question, strategy="exact")))
+        return found
+
+    with ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask, worker) for worker in range(4)]
+        with IndexWriter.open(own_folder) as writer:
+            writer.delete("d1")
+            writer.add(*make(55, paragraphs=3, words=30))
+            writer.commit()
+        searcher.refresh()
+        new = {question: searcher.answer(question, strategy="exact") for question in QUESTIONS}
+        stop = True
+        replies = [reply for each in asking for reply in each.result()]
+    assert len(replies) >= 4
+    for question, answers in replies:
+        assert answers in (old[question], new[question])
+
+
+def test_the_same_answer_elsewhere_is_evidence(tmp_path: Path) -> None:
+    texts = {"one": "in warsaw they met", "two": "The Warsaw, again", "three": "paris is far"}
+    with IndexWriter.create(tmp_path / "index", MODEL) as writer:
+        for number, (name, text) in enumerate(texts.items()):
+            _, (rows, *_) = make(number, paragraphs=1, words=3)
+            begin = text.lower().index("warsaw") if "arsaw" in text.lower() else 0
+            begin -= 4 if text.startswith("The") else 0
+            length = len("The Warsaw") if text.startswith("The") else 6
+            one = type(rows)(
+                8,
+                *(np.array([0], np.uint32), np.array([begin], np.uint32)),
+                *(np.full((1, 6), number, np.int8), np.zeros((1, 2), np.int8)),
+                *(np.array([1], np.uint32), np.array([begin + length], np.uint32)),
+                *(np.full((1, 6), number, np.int8), np.zeros((1, 2), np.int8)),
+            )
+            writer.add(Document(name, name.title(), text, (Span(0, len(text)),)), [one])
+        writer.commit()
+    answers = open_searcher(tmp_path / "index").answer("Where did they meet?", strategy="exact")
+    assert len(answers) == 2
+    warsaw = next(a for a in answers if a.evidence)
+    assert {warsaw.document_id, warsaw.evidence[0].document_id} == {"one", "two"}
+    assert {warsaw.text, warsaw.evidence[0].text} == {"warsaw", "The Warsaw"}
+    assert len(warsaw.evidence) == 1
+
+
+class TestWhyNot:
+    def test_answers_and_ranks(self, searcher: Searcher) -> None:
+        everything = searcher.answer("old town", k=1000, strategy="exact")
+        best = searcher.why_not("old town", everything[0].document_id, everything[0].span, strategy="exact")
+        assert (best.step, best.rank, best.score) == (Step.ANSWER, 1, everything[0].score)
+        late = everything[40]
+        why = searcher.why_not("old town", late.document_id, late.span, k=3, strategy="exact")
+        assert why.step == Step.RANK
+        assert why.parts == late.parts
+        assert why.rank is not None
+        assert why.rank > 40
+        assert f"{why.rank - 1} phrases" in why.reason
+
+    def test_a_strategy_may_not_look(self, searcher: Searcher) -> None:
+        best = searcher.answer("old town", k=1, strategy="exact")[0]
+        other = "d2" if best.document_id != "d2" else "d4"
+        why = searcher.why_not(
+            *("old town", best.document_id, best.span), strategy="dense_first",
+            limits=Limits(top_starts=0),
+        )  # fmt: skip
+        assert why.step == Step.RETRIEVAL
+        hidden = searcher.why_not("old town", best.document_id, best.span, where={"document_id": other})
+        assert hidden.step == Step.DOCUMENT
+        assert "conditions" in hidden.reason
+
+    def test_each_step_before_the_search(self, searcher: Searcher) -> None:
+        snapshot = searcher.view.snapshot
+        document = snapshot.document("d12")
+        place = snapshot.find("d12")
+        assert document is not None
+        assert place is not None
+        around = document.paragraphs[0]
+        reader = searcher.view.segments[place.segment].reader
+        paragraph = int(reader.document_paragraphs[place.document])
+        rows = reader.rows_of(paragraph)
+        words = around.of(document.text).split(" ")
+        begins = np.cumsum([0, *(len(word) + 1 for word in words)])[:-1] + around.start_char
+
+        def why(start: int, end: int, document_id: str = "d12") -> Step:
+            return searcher.why_not("old town", document_id, Span(start, end)).step
+
+        assert why(0, 1, "nobody") == Step.DOCUMENT
+        assert why(0, 1, "d3") == Step.DOCUMENT
+        assert why(around.start_char - 1, around.end_char) == Step.PARAGRAPH
+        assert why(around.start_char, around.start_char) == Step.PARAGRAPH
+        assert why(around.start_char + 1, around.end_char) == Step.BORDERS
+        last_of = [int(begins[n]) + len(words[n]) for n in range(len(words))]
+        assert why(int(begins[0]), last_of[25]) == Step.LENGTH
+        no_start = next(n for n in range(len(words) - 1) if n not in rows.start_words)
+        assert why(int(begins[no_start]), last_of[no_start]) == Step.START_FILTERED
+        no_end = next(n for n in rows.start_words.tolist() if n not in rows.end_words)
+        assert why(int(begins[no_end]), last_of[no_end]) == Step.END_FILTERED
+
+    def test_a_better_phrase_overlaps(self, searcher: Searcher) -> None:
+        found = set()
+        best = searcher.answer("old town", k=1, strategy="exact")[0]
+        place = searcher.view.snapshot.find(best.document_id)
+        assert place is not None
+        reader = searcher.view.segments[place.segment].reader
+        paragraph = int(reader.document_paragraphs[place.document]) + best.paragraph
+        rows, begin = reader.rows_of(paragraph), reader.paragraph_span(paragraph).start_char
+        for first in rows.start_chars.tolist():
+            for last in rows.end_chars.tolist():
+                if last <= first:
+                    continue
+                span = Span(begin + first, begin + last)
+                overlaps = span.start_char < best.span.end_char and best.span.start_char < span.end_char
+                if span != best.span and overlaps:
+                    why = searcher.why_not("old town", best.document_id, span, strategy="exact")
+                    found.add(why.step)
+                    if why.step == Step.OVERLAP:
+                        assert why.score is not None
+                        assert why.score <= best.score
+        assert Step.OVERLAP in found
+        assert found <= {Step.OVERLAP, Step.LENGTH, Step.ANSWER}
