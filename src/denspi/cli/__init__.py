@@ -15,6 +15,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from denspi import DenspiError, __version__
+from denspi.cli.asking import ask_command
 from denspi.cli.corpus import corpus_command
 from denspi.cli.demo import demo_command
 from denspi.cli.evaluate import evaluate_app
@@ -50,6 +51,7 @@ app.command("merge")(merge_command)
 app.command("refit")(refit_command)
 app.command("info")(info_command)
 app.command("verify")(verify_command)
+app.command("ask")(ask_command)
 app.command("demo")(demo_command)
 app.add_typer(evaluate_app, name="evaluate")
 app.command("train")(train_command)

@@ -1,4 +1,4 @@
-"""``denspi evaluate``: how good and how fast a model is. Prints what `denspi.evaluation` found.
+"""``denspi evaluate``: how good and how fast a model or an index is. Prints what `denspi.evaluation` found.
 
 Heavy imports stay inside the functions; torch is loaded only for a model folder that needs it.
 """
@@ -8,16 +8,21 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from denspi.cli.indexing import IndexFolder
 from denspi.cli.progress import progress_bar
-from denspi.errors import InputError
+from denspi.errors import InputError, StoppedError
 
 if TYPE_CHECKING:
     from denspi.corpus.squad import SquadArticle
+    from denspi.evaluation.open import OpenResult
+    from denspi.evaluation.outcomes import Outcome
     from denspi.evaluation.reading import Progress, ReadingResult
 
 evaluate_app = typer.Typer(
@@ -85,6 +90,88 @@ def reading_command(
         _print_result(result)
 
 
+@evaluate_app.command("open")
+def open_command(
+    index: IndexFolder,
+    data: Annotated[
+        str, typer.Option("--data", metavar="SQUAD", help="Questions in SQuAD's layout (.json, .gz).")
+    ],
+    strategy: Annotated[
+        str,
+        typer.Option("--strategy", metavar="NAME", help="sparse_first, dense_first, hybrid or exact."),
+    ] = "hybrid",
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only the first N questions.")
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume", metavar="FILE", help="Keep what is answered there, and go on after what it holds."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")] = False,
+) -> None:
+    """Put every question to the whole index: exact match, F1, time, and what each stage finds."""
+    from denspi.build.index import Index
+    from denspi.corpus.squad import read_squad
+    from denspi.evaluation.open import OpenSettings, asked_questions, evaluate_open
+    from denspi.evaluation.outcomes import OutcomeFile
+    from denspi.evaluation.reading import first_questions
+    from denspi.search.searcher import Searcher
+    from denspi.search.strategies import find_strategy
+
+    find_strategy(strategy)
+    settings = OpenSettings(strategy)
+    articles = read_squad(data)
+    if limit is not None:
+        articles = list(first_questions(articles, limit))
+    total = _count_questions(articles)
+    if not total:
+        raise InputError(f"{data}: holds no question with an answer")
+    searcher = Searcher(Index.open(index))
+    snapshot = searcher.view.snapshot
+    about: dict[str, str | int] = {
+        "strategy": strategy,
+        "k": settings.k,
+        "model": snapshot.model.fingerprint,
+        "generation": snapshot.generation,
+        "documents": snapshot.live.documents,
+        "words": snapshot.live.words,
+    }
+    with (
+        _goes_on(resume),
+        OutcomeFile(resume, about) if resume else nullcontext() as state,
+        progress_bar("EM {task.fields[em]:.1f}", lambda: total, em=0.0) as show,
+    ):
+        known = dict(state.outcomes) if state else {}
+        right = asked = 0
+
+        def on_outcome(outcome: Outcome) -> None:
+            nonlocal right, asked
+            if state:
+                state.add(outcome)
+            right, asked = right + outcome.em, asked + 1
+            show(1, em=100 * right / asked)
+
+        show(sum(question.question_id in known for _, _, question in asked_questions(articles)))
+        result = evaluate_open(searcher, articles, settings, known, on_outcome)
+    if as_json:
+        print(json.dumps(_rounded(dataclasses.asdict(result)), ensure_ascii=False))
+    else:
+        _print_open(result)
+
+
+@contextmanager
+def _goes_on(resume: Path | None) -> Iterator[None]:
+    """An interrupt that loses nothing says so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if resume is None:
+            raise
+        raise StoppedError(f"interrupted; the same command goes on after what {resume} holds") from None
+
+
 def _count_questions(articles: list[SquadArticle]) -> int:
     return sum(bool(q.answers) for a in articles for p in a.paragraphs for q in p.questions)
 
@@ -93,6 +180,24 @@ def _as_json(result: ReadingResult, model: str) -> dict[str, Any]:
     found = dataclasses.asdict(result)
     del found["predictions"]
     return {name: round(v, 3) if isinstance(v, float) else v for name, v in found.items()} | {"model": model}
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+def _print_open(result: OpenResult) -> None:
+    typer.echo(
+        f"exact match {result.em:.2f}, F1 {result.f1:.2f}, among the best {result.k} {result.top_k_em:.2f} "
+        f"on {result.questions:,} questions ({result.strategy})"
+    )
+    latency_ms = 1000 * result.seconds_per_question
+    typer.echo(f"{latency_ms:.1f} ms and {result.documents_per_question:,.1f} documents a question")
+    typer.echo(f"{'recall':<12}{'document':>10}{'paragraph':>11}{'answer':>9}")
+    for stage, found in result.recall.items():
+        typer.echo(f"{stage:<12}{found['document']:>10.1f}{found['paragraph']:>11.1f}{found['answer']:>9.1f}")
 
 
 def _print_result(result: ReadingResult) -> None:

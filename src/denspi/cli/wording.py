@@ -1,6 +1,12 @@
-"""Numbers as people read them."""
+"""Numbers and texts as people read them."""
 
 from __future__ import annotations
+
+import re
+import shutil
+import textwrap
+
+import typer
 
 
 def counted(number: int, thing: str) -> str:
@@ -16,3 +22,22 @@ def size_shown(size_bytes: int) -> str:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:,.1f} TB"
+
+
+def say_merge_stopped() -> None:
+    """Ctrl-C that came when the change was already there."""
+    typer.echo("denspi: stopped while merging; the change is committed, a later one will merge", err=True)
+
+
+def print_wrapped(text: str, indent: str = "", marked: str = "") -> None:
+    """Print `text` in lines that fit the terminal, with the first `marked` in it in colour."""
+    width = min(100, shutil.get_terminal_size().columns)
+    lines = textwrap.fill(
+        text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+    if marked:
+        across_lines = r"\s+".join(re.escape(word) for word in marked.split())
+        lines = re.sub(
+            across_lines, lambda found: typer.style(found[0], fg="green", bold=True), lines, count=1
+        )
+    typer.echo(lines)

@@ -1,0 +1,118 @@
+"""What a reply looks like: to people, in lines that fit their terminal, and to programs, as JSON.
+
+Documents are written by strangers: control characters of theirs never reach the terminal.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from denspi.cli.wording import counted, print_wrapped
+
+if TYPE_CHECKING:
+    from denspi.search.searcher import Reply
+    from denspi.types import Answer, Evidence
+
+SHOWN_EVIDENCE, SHOWN_MATCHES = 3, 12
+_INDENT = "   "
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def json_line(reply: Reply, **about: str) -> str:
+    """Everything that a reply holds, after what is said about it; `latency_ms` is the sum of the stages."""
+    fields: dict[str, Any] = {
+        **about,
+        "answers": [dataclasses.asdict(answer) for answer in reply.answers],
+        "strategy": reply.strategy,
+        "generation": reply.generation,
+        "documents_visited": reply.documents_visited,
+        "latency_ms": round(sum(reply.stages_ms.values()), 3),
+        "stages_ms": {name: round(ms, 3) for name, ms in reply.stages_ms.items()},
+        "certificate": _certificate(reply),
+    }
+    return _encodable(json.dumps(fields, ensure_ascii=False, allow_nan=False))
+
+
+def _certificate(reply: Reply) -> dict[str, float | None] | None:
+    """JSON knows no infinity, which is the bound of what is left where nothing is."""
+    if reply.certificate is None:
+        return None
+    fields = dataclasses.asdict(reply.certificate)
+    return {name: value if math.isfinite(value) else None for name, value in fields.items()}
+
+
+def print_reply(reply: Reply, explain: bool = False) -> None:
+    """The best answer first, each with its sentence; then what it took."""
+    if not reply.answers:
+        finding = "nothing found is sure enough" if reply.documents_visited else "there is nothing to search"
+        typer.secho(f"No answer: {finding}.", bold=True)
+    for number, answer in enumerate(reply.answers, start=1):
+        _print_answer(number, answer)
+        if explain:
+            _print_explanation(answer)
+        typer.echo()
+    stages = ", ".join(f"{name} {ms:.1f} ms" for name, ms in reply.stages_ms.items())
+    total_ms = sum(reply.stages_ms.values())
+    seen = f"{counted(reply.documents_visited, 'document')} visited"
+    print_wrapped(f"{total_ms:.1f} ms ({stages}); {reply.strategy}, {seen}{_proof(reply)}")
+    typer.echo()
+
+
+def _proof(reply: Reply) -> str:
+    is_proven = reply.certificate is not None and reply.certificate.proven_phrases > 0
+    return "; the best of the whole index, proven" if is_proven and reply.answers else ""
+
+
+def _print_answer(number: int, answer: Answer) -> None:
+    text = _printable(answer.text)
+    is_best = number == 1
+    typer.secho(f"{number}. {text}", bold=True, fg="green" if is_best else None, underline=is_best)
+    sure = "" if answer.confidence is None else f"{100 * answer.confidence:.0f}% sure · "
+    print_wrapped(f"{sure}{_place(answer)}", indent=_INDENT)
+    start_char = answer.span.start_char - answer.context_span.start_char
+    before, after = answer.context[:start_char], answer.context[start_char + len(answer.text) :]
+    marked = f"[{text}]"
+    print_wrapped(_printable(before) + marked + _printable(after), indent=_INDENT, marked=marked)
+    if answer.evidence:
+        print_wrapped(f"also: {_others(answer.evidence)}", indent=_INDENT)
+
+
+def _place(found: Answer | Evidence) -> str:
+    """Title and id, once where they are the same."""
+    title, document_id = _printable(found.title), _printable(found.document_id)
+    name = title if title.replace(" ", "_") in (document_id, document_id.replace(" ", "_")) else ""
+    return f"{name or f'{title} ({document_id})'}, paragraph {found.paragraph + 1}"
+
+
+def _others(evidence: tuple[Evidence, ...]) -> str:
+    shown = "; ".join(_place(each) for each in evidence[:SHOWN_EVIDENCE])
+    more = len(evidence) - SHOWN_EVIDENCE
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def _print_explanation(answer: Answer) -> None:
+    parts = answer.parts
+    print_wrapped(
+        f"score {answer.score:.2f} = start {parts.start:.2f} + end {parts.end:.2f} + coherency "
+        f"{parts.coherency:.2f} + document {parts.document:.2f} + paragraph {parts.paragraph:.2f}",
+        indent=_INDENT,
+    )
+    shown = ", ".join(
+        f"{match.ngram} {match.document + match.paragraph:.2f}" for match in answer.matches[:SHOWN_MATCHES]
+    )
+    print_wrapped(f"matched: {_printable(shown) or 'no word of the question'}", indent=_INDENT)
+
+
+def _encodable(text: str) -> str:
+    """Halves of surrogate pairs, which no output takes, as question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _printable(text: str) -> str:
+    return _CONTROL.sub(" ", _encodable(text))
