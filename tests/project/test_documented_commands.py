@@ -1,8 +1,9 @@
 """Commands in ```console blocks really run, and print what the document shows.
 
 A line ``$ command`` is run by the shell in the repository's root. The lines below it, if any, are compared
-with what it prints; a line ``...`` stands for any lines, and durations are not compared, nor confidences. Commands that only
-make sense on the reader's machine stand in ```sh blocks, which are not run. ```python blocks are run as well.
+with what it prints; a line ``...`` stands for any lines, and durations and confidences are not compared.
+Commands that only make sense on the reader's machine stand in ```sh blocks, which are not run. ```python
+blocks are run as well.
 """
 
 from __future__ import annotations
