@@ -172,7 +172,8 @@ def test_the_fingerprint_covers_them(traced: Traced, tmp_path: Path) -> None:
     for name, each in others.items():
         write_runtime(each, tmp_path / name, FLOAT)
     found = {name: fingerprint(tmp_path / name) for name in others}
-    assert found.pop("again") == found["same"]
+    for name in ("again", "not compact", "other compact"):  # an index of compact rows names its code itself
+        assert found.pop(name) == found["same"]
     assert len(set(found.values())) == len(found)
     assert load_encoder(tmp_path / "unfiltered").filter_thresholds is None
 

@@ -60,8 +60,9 @@ class RuntimeRecord:
 
     @property
     def fingerprint(self) -> str:
-        """The same for two folders exactly if they give the same vectors, keep and store the same."""
-        told = dataclasses.asdict(self) | {"files": sorted(self.files)}
+        """The same for two folders exactly if they give the same vectors, keep and store the same in int8."""
+        # An index of compact rows records the code's own fingerprint; to all others it makes no difference.
+        told = dataclasses.asdict(self) | {"files": sorted(f for f in self.files if f[0] != COMPACT)}
         del told["calibration"]  # how answers are weighed and trusted, not what is indexed
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
