@@ -2,53 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.index.made import MODEL, WORDS, make
+from tests.index.made import COMPACT, MODEL, WORDS, make
+from tests.search.compact_codes import compact_quantizer
 from tests.search.test_kernels import quantizer
 
-from denspi.index import IndexWriter, Snapshot, directory
+from denspi.index import IndexWriter, ModelRecord, Snapshot, directory
 from denspi.search.asked import AskedQuestion
 from denspi.search.fixed_point import fix_questions
-from denspi.search.kernels import compiled_kernels, numpy_kernels
+from denspi.search.kernel_choice import kernels_of
 from denspi.search.view import SearchView
 from denspi.sparse import weigh_question
 from denspi.vectors import QuestionVectors
 
 CODES = quantizer(MODEL.coherency_dim, seed=5, dim=MODEL.vector_dim)
+COMPACT_CODES = compact_quantizer(MODEL.vector_dim, MODEL.coherency_dim, wides=(1, 0))
+COMPACT_MODEL = replace(COMPACT, quantizer=COMPACT_CODES.fingerprint)
 SPARSE_WEIGHT = 0.7
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of precision int8."""
+    return build_segments(tmp_path_factory.mktemp("search") / "index", MODEL)
+
+
+@pytest.fixture(scope="session")
+def compact_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same texts in an index of precision compact."""
+    return build_segments(tmp_path_factory.mktemp("search") / "index", COMPACT_MODEL)
+
+
+def build_segments(path: Path, model: ModelRecord) -> Path:
     """Three segments; two documents are deleted, one is replaced."""
-    path = tmp_path_factory.mktemp("search") / "index"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(directory, "_fsync", lambda path, flags: None)
-        with IndexWriter.create(path, MODEL) as writer:
+        with IndexWriter.create(path, model) as writer:
             for number in range(12):
-                writer.add(*make(number, paragraphs=1 + number % 4, words=3 + 5 * (number % 7)))
+                writer.add(*make(number, 1 + number % 4, 3 + 5 * (number % 7), model=model))
             writer.commit()
             for number in range(12, 20):
-                writer.add(*make(number, paragraphs=2, words=30))
+                writer.add(*make(number, paragraphs=2, words=30, model=model))
             writer.commit()
             writer.delete("d3")
             writer.delete("d14")
-            writer.update(*make(5, paragraphs=3, words=25, version=1))
+            writer.update(*make(5, paragraphs=3, words=25, version=1, model=model))
             writer.commit()
     return path
 
 
-@pytest.fixture(scope="session", params=["numpy", "compiled"])
-def view(folder: Path, request: pytest.FixtureRequest) -> SearchView:
-    kernels = (
-        numpy_kernels()
-        if request.param == "numpy"
-        else compiled_kernels(MODEL.vector_dim, MODEL.coherency_dim)
-    )
-    found = SearchView.of(Snapshot.open(folder), CODES, kernels)
+@pytest.fixture(scope="session", params=["numpy", "compiled", "compact, numpy", "compact, compiled"])
+def view(folder: Path, compact_folder: Path, request: pytest.FixtureRequest) -> SearchView:
+    is_compact = "compact" in request.param
+    snapshot = Snapshot.open(compact_folder if is_compact else folder)
+    kernels = kernels_of(snapshot.model, compiled="compiled" in request.param)
+    found = SearchView.of(snapshot, COMPACT_CODES if is_compact else CODES, kernels)
     assert len(found.segments) == 3
     return found
 
@@ -64,4 +76,4 @@ def ask(
     )
     text = " ".join(random.choice(WORDS, 4))
     sparse = weigh_question(text, view.snapshot.frequencies)
-    return AskedQuestion(fix_questions(vectors, view.quantizer, view.tables)[0], sparse, sparse_weight)
+    return AskedQuestion(fix_questions(vectors, view.codec, view.tables)[0], sparse, sparse_weight)

@@ -18,14 +18,31 @@ class Phrase:
     end_row: int
 
 
+def unpacked(content: bytes, columns: int) -> list[int]:
+    """Codes of a compact row, as docs/index-format.md has them: bytes, then low halves, then high halves."""
+    wide = 2 * len(content) - columns
+    pairs = content[wide:]
+    return [*content[:wide], *(pair % 16 for pair in pairs), *(pair // 16 for pair in pairs)]
+
+
 def dot(codes: np.ndarray, weights: np.ndarray) -> int:
+    """The score of a row."""
+    if codes.dtype == np.uint8:
+        *of_codes, shift = (int(weight) for weight in weights)
+        row = unpacked(codes.tobytes()[1:], len(of_codes))
+        total = shift + sum(code * weight for code, weight in zip(row, of_codes, strict=True))
+        return total * round(2 ** ((int(codes[0]) - 128) / 128) * 2**20) // 2**20
     return sum(int(code) * int(weight) for code, weight in zip(codes, weights, strict=True))
 
 
 def key_product(tables: KeyTables, start_key: np.ndarray, end_key: np.ndarray) -> int:
+    columns = tables.start.shape[1]
+    places = [
+        unpacked(key.tobytes(), columns) if key.dtype == np.uint8 else [int(code) + 128 for code in key]
+        for key in (start_key, end_key)
+    ]
     return sum(
-        int(tables.start[int(a) + 128, d]) * int(tables.end[int(b) + 128, d])
-        for d, (a, b) in enumerate(zip(start_key, end_key, strict=True))
+        int(tables.start[a, d]) * int(tables.end[b, d]) for d, (a, b) in enumerate(zip(*places, strict=True))
     )
 
 

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.index.made import COMPACT, MODEL, WORDS, build, make
-from tests.search.conftest import CODES
+from tests.index.made import MODEL, WORDS, build, make
+from tests.search.compact_codes import compact_quantizer
+from tests.search.conftest import CODES, COMPACT_CODES
 
 from denspi.dense.calibration import ModelCalibration
+from denspi.dense.compact import CompactQuantizer
+from denspi.dense.encoder import PhraseEncoder
 from denspi.dense.quantizer import Quantizer
 from denspi.errors import InputError, MissingExtraError, ModelError
 from denspi.index import IndexWriter, Snapshot, directory
@@ -42,6 +45,9 @@ class MadeUpEncoder:
 
     calibration: ModelCalibration | None = CALIBRATION
     quantizer: Quantizer | None = CODES
+    compact: CompactQuantizer | None = COMPACT_CODES
+
+    codec = PhraseEncoder.codec
 
     def encode_questions(self, questions: Sequence[str]) -> QuestionVectors:
         rows = [np.random.default_rng(list(text.encode())).standard_normal((2, 6)) for text in questions]
@@ -234,14 +240,15 @@ def test_odd_questions_are_answered_or_not_but_never_crash(
 
 
 def test_a_model_without_a_quantizer_is_refused(folder: Path) -> None:
-    with pytest.raises(ModelError, match="quantizer"):
+    with pytest.raises(ModelError, match="no int8 code, which the index needs"):
         open_searcher(folder, MadeUpEncoder(quantizer=None))
 
 
-def test_rows_of_another_precision_are_refused(tmp_path: Path) -> None:
-    build(tmp_path / "index", [make(1, model=COMPACT)], model=COMPACT)
-    with pytest.raises(InputError, match=r"'compact'.*int8"):
-        open_searcher(tmp_path / "index")
+def test_a_model_without_a_compact_code_is_refused(compact_folder: Path) -> None:
+    with pytest.raises(ModelError, match="no compact code, which the index needs"):
+        open_searcher(compact_folder, MadeUpEncoder(compact=None))
+    with pytest.raises(ModelError, match="not the index's own"):
+        open_searcher(compact_folder, MadeUpEncoder(compact=compact_quantizer(6, 2, seed=8)))
 
 
 def test_an_empty_index_has_no_answers(tmp_path: Path) -> None:

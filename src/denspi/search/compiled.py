@@ -16,8 +16,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from denspi.search.fixed_point import ROUNDED_UP, FixedQuestion, KeyTables
+from denspi.search.fixed_point import FixedQuestion, KeyTables
 from denspi.search.kernels import NO_ROW, PER_PARAGRAPH, Chosen, Kernels, KeyBounds, Phrases, Side
+from denspi.search.weighing import ROUNDED_UP
 
 HIGHEST = np.iinfo(np.int32).max
 
@@ -44,9 +45,9 @@ class CompiledKernels:
 
     def maxima(
         self,
-        codes: NDArray[np.int8],
+        codes: NDArray[Any],
         offsets: NDArray[np.int64],
-        weights: NDArray[np.int16],
+        weights: NDArray[Any],
         is_wanted: NDArray[np.bool_],
     ) -> NDArray[np.int32]:
         """Every question looks at a paragraph while its rows are in the cache."""
@@ -56,9 +57,9 @@ class CompiledKernels:
 
     def reaching(
         self,
-        codes: NDArray[np.int8],
+        codes: NDArray[Any],
         offsets: NDArray[np.int64],
-        weights: NDArray[np.int16],
+        weights: NDArray[Any],
         paragraphs: NDArray[np.int64],
         threshold: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -69,7 +69,7 @@ def bounds_of(view: SearchView, question: AskedQuestion, segment: SegmentView) -
     """``[paragraph]`` a score that no phrase exceeds; minus infinity where there is none to be found."""
     fixed = question.fixed
     starts = question.maxima(view, segment)
-    ends = fixed.end_length * view.end_lengths(segment) + fixed.end_shift
+    ends = (fixed.end_length * view.end_lengths(segment) + fixed.end_slack) + fixed.end_shift
     bounds = (fixed.step * starts + fixed.start_shift) + ends
     bounds += _coherency(view, question, segment)
     bounds += question.sparse_parts(segment)

@@ -26,8 +26,8 @@ NO_ROW = np.iinfo(np.int32).min
 class Side:
     """Start rows or end rows of a segment, as plain arrays."""
 
-    codes: NDArray[np.int8]  # [row, dim]
-    keys: NDArray[np.int8]  # [row, coherency_dim]
+    codes: NDArray[Any]  # [row, vector_bytes] int8, or bytes
+    keys: NDArray[Any]  # [row, key_bytes] int8, or bytes
     words: NDArray[Any]  # [row] uint16 or uint32
     offsets: NDArray[np.int64]  # [paragraph + 1]
 
@@ -65,18 +65,18 @@ class Kernels(Protocol):
 
     def maxima(
         self,
-        codes: NDArray[np.int8],
+        codes: NDArray[Any],
         offsets: NDArray[np.int64],
-        weights: NDArray[np.int16],  # [question, dim]
+        weights: NDArray[Any],  # [question, weight]
         is_wanted: NDArray[np.bool_],  # [paragraph]
     ) -> NDArray[np.int32]:
         """``[question, paragraph]`` the highest score of a row of each paragraph, `NO_ROW` if not wanted."""
 
     def reaching(
         self,
-        codes: NDArray[np.int8],
+        codes: NDArray[Any],
         offsets: NDArray[np.int64],
-        weights: NDArray[np.int16],  # [dim]
+        weights: NDArray[Any],  # [weight]
         paragraphs: NDArray[np.int64],
         threshold: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -2,51 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from denspi.search.fixed_point import FixedQuestion, KeyTables
 from denspi.search.kernels import NO_ROW, PER_PARAGRAPH, Chosen, KeyBounds, Phrases, Side
+from denspi.search.row_numbers import plain_products
+from denspi.search.weighing import Doubles
 
 _BLOCK_ROWS = 1024  # as doubles they stay in the cache
-Doubles = NDArray[np.float64]
+Products = Callable[[NDArray[Any], NDArray[Any]], Doubles]
+"""Scores ``[row, question]`` of rows of codes and weights ``[question, weight]``."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class NumpyKernels:
     """See `kernels.Kernels`."""
 
+    products: Products = plain_products
+
     def maxima(
         self,
-        codes: NDArray[np.int8],
+        codes: NDArray[Any],
         offsets: NDArray[np.int64],
-        weights: NDArray[np.int16],
+        weights: NDArray[Any],
         is_wanted: NDArray[np.bool_],
     ) -> NDArray[np.int32]:
         """By blocks of rows; unwanted paragraphs are not read."""
         found = np.full((len(weights), len(is_wanted)), NO_ROW, np.int32)
         paragraphs = np.flatnonzero(is_wanted & (offsets[1:] > offsets[:-1]))
-        questions = weights.T.astype(np.float64)
-        for part in _blocks(offsets, paragraphs):
+        for part in blocks(offsets, paragraphs):
             rows = rows_of(offsets, part)
-            scores = codes[rows].astype(np.float64) @ questions  # [row, question]
+            scores = self.products(codes[rows], weights)  # [row, question]
             firsts = np.cumsum(offsets[part + 1] - offsets[part]) - (offsets[part + 1] - offsets[part])
             found[:, part] = np.maximum.reduceat(scores, firsts, axis=0).T
         return found
 
     def reaching(
         self,
-        codes: NDArray[np.int8],
+        codes: NDArray[Any],
         offsets: NDArray[np.int64],
-        weights: NDArray[np.int16],
+        weights: NDArray[Any],
         paragraphs: NDArray[np.int64],
         threshold: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """By blocks of rows."""
         rows, scores = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
-        question = weights.astype(np.float64)
-        for part in _blocks(offsets, paragraphs):
+        for part in blocks(offsets, paragraphs):
             numbers = rows_of(offsets, part)
-            found = codes[numbers].astype(np.float64) @ question
+            found = self.products(codes[numbers], weights[None])[:, 0]
             reaches = found >= threshold
             rows.append(numbers[reaches])
             scores.append(found[reaches].astype(np.int32))
@@ -66,17 +74,15 @@ class NumpyKernels:
         shape = (len(chosen.paragraphs), PER_PARAGRAPH)
         scores = np.full(shape, -np.inf)
         first, last = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
-        start_weights, end_weights = (
-            each.astype(np.float64) for each in (question.start_weights, question.end_weights)
-        )
+        start_weights, end_weights = question.start_weights[None], question.end_weights[None]
         for n, paragraph in enumerate(chosen.paragraphs.tolist()):
             rows = chosen.rows[chosen.offsets[n] : chosen.offsets[n + 1]]
             stop = slice(*ends.offsets[paragraph : paragraph + 2].tolist())
             words, end_words = starts.words[rows].astype(np.int64), ends.words[stop].astype(np.int64)
             if not len(words) or not len(end_words):
                 continue
-            start = question.step * (starts.codes[rows].astype(np.float64) @ start_weights)
-            end = question.step * (ends.codes[stop].astype(np.float64) @ end_weights)
+            start = question.step * self.products(starts.codes[rows], start_weights)[:, 0]
+            end = question.step * self.products(ends.codes[stop], end_weights)[:, 0]
             products = _products(tables, starts.keys[rows], ends.keys[stop])
             table = (start + question.start_shift)[:, None] + (end + question.end_shift)
             table += question.coherency_unit * products
@@ -122,7 +128,7 @@ def rows_of(offsets: NDArray[np.int64], paragraphs: NDArray[np.int64]) -> NDArra
     return rows
 
 
-def _blocks(offsets: NDArray[np.int64], paragraphs: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def blocks(offsets: NDArray[np.int64], paragraphs: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Runs of paragraphs of about `_BLOCK_ROWS` rows; one with more rows is a run of its own."""
     before = np.cumsum(offsets[paragraphs + 1] - offsets[paragraphs]) // _BLOCK_ROWS
     return np.split(paragraphs, np.flatnonzero(before[1:] != before[:-1]) + 1) if len(paragraphs) else []

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from denspi.index.segment import SideRows
 from denspi.search.asked import AskedQuestion
 from denspi.search.candidates import Candidates
+from denspi.search.row_numbers import keys_of, vectors_of
 from denspi.search.view import SearchView, SegmentView
 from denspi.sparse.rescoring import Match, explain_document, explain_paragraph
 from denspi.types import NgramMatch, ScoreParts, Span
@@ -64,18 +68,18 @@ class StoredPhrase:
 
     def parts(self, question: AskedQuestion) -> ScoreParts:
         """The parts of its score; their sum is the score that every strategy gives it, to the last bit."""
-        reader, fixed, tables = self.segment.reader, question.fixed, self.view.tables
-        start_codes, end_codes = (
-            _row(reader.starts.codes, self.start_row),
-            _row(reader.ends.codes, self.end_row),
-        )
+        reader, fixed, tables, codec = self.segment.reader, question.fixed, self.view.tables, self.view.codec
+        start_codes, start_key = _row(reader.starts, self.start_row)
+        end_codes, end_key = _row(reader.ends, self.end_row)
         columns = np.arange(tables.start.shape[1])
-        start_key = tables.start[_row(reader.starts.keys, self.start_row) + 128, columns].astype(np.int64)
-        end_key = tables.end[_row(reader.ends.keys, self.end_row) + 128, columns].astype(np.int64)
+        start_values = tables.start[keys_of(codec.start_key).codes(start_key).astype(int) + 128, columns]
+        end_values = tables.end[keys_of(codec.end_key).codes(end_key).astype(int) + 128, columns]
+        start = vectors_of(codec.start).products(start_codes, fixed.start_weights[None])
+        end = vectors_of(codec.end).products(end_codes, fixed.end_weights[None])
         return ScoreParts(
-            fixed.start_part(int(start_codes @ fixed.start_weights.astype(np.int64))),
-            fixed.end_part(int(end_codes @ fixed.end_weights.astype(np.int64))),
-            fixed.coherency_unit * int(start_key @ end_key),
+            fixed.start_part(int(start[0, 0])),
+            fixed.end_part(int(end[0, 0])),
+            fixed.coherency_unit * int((start_values.astype(np.int64) * end_values).sum()),
             float(question.document_parts(self.segment)[self.document]),
             float(question.paragraph_parts(self.segment)[self.paragraph]),
         )
@@ -98,8 +102,9 @@ def phrases_of(view: SearchView, candidates: Candidates) -> list[StoredPhrase]:
     return [StoredPhrase(view, *row) for row in zip(*(each.tolist() for each in columns), strict=True)]
 
 
-def _row(stored: object, row: int) -> np.ndarray:
-    return stored.rows(row, row + 1)[0].astype(np.int64)  # type: ignore[attr-defined, no-any-return]
+def _row(side: SideRows, row: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Codes and key of one row, as rows."""
+    return side.codes.rows(row, row + 1), side.keys.rows(row, row + 1)
 
 
 def _by_name(matches: list[Match]) -> dict[str, float]:

@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol, TypedDict, Unpack
 
+from denspi.dense.compact import CompactQuantizer
 from denspi.dense.encoder import PhraseEncoder
-from denspi.dense.quantizer import Quantizer
 from denspi.errors import InputError, ModelError
 from denspi.index.snapshot import Snapshot
 from denspi.search.answers import resolve
@@ -25,7 +25,7 @@ from denspi.search.confidence import Confidence
 from denspi.search.exact import exact
 from denspi.search.filters import Filter, Where
 from denspi.search.fixed_point import fix_questions
-from denspi.search.kernels import Kernels, compiled_kernels, fastest_kernels, numpy_kernels
+from denspi.search.kernel_choice import kernels_of
 from denspi.search.questions import clean_question
 from denspi.search.strategies import dense_first, find_strategy, hybrid
 from denspi.search.view import SearchView
@@ -86,15 +86,12 @@ class Searcher:
     def __init__(self, index: Searchable, *, compiled: bool | None = None, threads: int = 1) -> None:
         self.threads = max(1, threads)
         self.encoder = index.encoder()
-        if self.encoder.quantizer is None:
-            raise ModelError("the model has no quantizer, which a search needs; train its filter stage")
         snapshot = index.snapshot()
-        if snapshot.model.precision != Quantizer.precision:
-            raise InputError(
-                f"an index of precision {snapshot.model.precision!r}: searches read {Quantizer.precision}; "
-                f"build it with --precision {Quantizer.precision}"
-            )
-        self._view = SearchView.of(snapshot, self.encoder.quantizer, _kernels(snapshot, compiled))
+        codec = self.encoder.codec(snapshot.model.precision)
+        # A model's own fingerprint covers its int8 code alone.
+        if isinstance(codec, CompactQuantizer) and codec.fingerprint != snapshot.model.quantizer:
+            raise ModelError("the model's compact code is not the index's own; copy the model again")
+        self._view = SearchView.of(snapshot, codec, kernels_of(snapshot.model, compiled))
         self._refreshing = threading.Lock()
         calibration = self.encoder.calibration
         self.sparse_weight = calibration.sparse_weight if calibration else PAPER_SPARSE_WEIGHT
@@ -212,7 +209,7 @@ class Searcher:
         cleaned = [clean_question(question) for question in questions]
         started = time.perf_counter()
         vectors = self.encoder.encode_questions(cleaned)
-        fixed = fix_questions(vectors, view.quantizer, view.tables)
+        fixed = fix_questions(vectors, view.codec, view.tables)
         frequencies = view.snapshot.frequencies
         asked = [
             AskedQuestion(each, weigh_question(text, frequencies), weight)
@@ -246,13 +243,6 @@ class Searcher:
 
 def _limits(k: int) -> Limits:
     return Limits(phrases=max(_FEWEST_PHRASES, _PHRASES_PER_ANSWER * k))
-
-
-def _kernels(snapshot: Snapshot, compiled: bool | None) -> Kernels:
-    sizes = snapshot.model.vector_dim, snapshot.model.coherency_dim
-    if compiled is None:
-        return fastest_kernels(*sizes)
-    return compiled_kernels(*sizes) if compiled else numpy_kernels()
 
 
 def _scan_together(

@@ -13,11 +13,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from denspi.dense.quantizer import Quantizer
+from denspi.dense.codec import RowCodec
 from denspi.index.segment import SegmentReader, SideRows
 from denspi.index.snapshot import Snapshot
-from denspi.search.fixed_point import KeyTables, code_lengths
-from denspi.search.kernels import Kernels, KeyBounds, Side, fastest_kernels
+from denspi.search.fixed_point import KeyTables
+from denspi.search.kernel_choice import kernels_of
+from denspi.search.kernels import Kernels, KeyBounds, Side
+from denspi.search.row_numbers import vectors_of
 from denspi.vectors import MAX_PHRASE_WORDS
 
 Mask = NDArray[np.bool_]
@@ -65,18 +67,17 @@ class SearchView:
 
     snapshot: Snapshot
     segments: tuple[SegmentView, ...]
-    quantizer: Quantizer
+    codec: RowCodec
     tables: KeyTables
     kernels: Kernels
     max_words: int = MAX_PHRASE_WORDS
 
     @classmethod
-    def of(cls, snapshot: Snapshot, quantizer: Quantizer, kernels: Kernels | None = None) -> SearchView:
+    def of(cls, snapshot: Snapshot, codec: RowCodec, kernels: Kernels | None = None) -> SearchView:
         """Everything that is live in a snapshot."""
-        model = snapshot.model
-        chosen = kernels or fastest_kernels(model.vector_dim, model.coherency_dim)
+        chosen = kernels or kernels_of(snapshot.model)
         segments = tuple(SegmentView(each, SegmentMemo(), each.live) for each in snapshot.segments)
-        return cls(snapshot, segments, quantizer, KeyTables.of(quantizer), chosen)
+        return cls(snapshot, segments, codec, KeyTables.of(codec), chosen)
 
     def on(self, snapshot: Snapshot) -> SearchView:
         """The same search on another generation of the index."""
@@ -102,13 +103,13 @@ class SearchView:
         return segment.memo.key_bounds
 
     def end_lengths(self, segment: SegmentView) -> NDArray[np.float64]:
-        """``[paragraph]`` the length of the longest end row, measured from the quantizer's offset; at least.
+        """``[paragraph]`` the length of the longest end row, see `row_numbers`; at least.
 
         The end part of a phrase is at most the question's length times this. Kept like `key_bounds`.
         """
         if segment.memo.end_lengths is None:
             rows = segment.reader.ends
-            lengths = code_lengths(rows.codes.whole(), self.quantizer.end.scale)
+            lengths = vectors_of(self.codec.end).lengths(rows.codes.whole())
             found = np.zeros(len(rows.offsets) - 1)
             has_rows = rows.offsets[1:] > rows.offsets[:-1]
             if has_rows.any():
