@@ -142,7 +142,8 @@ def test_whatever_follows_an_interrupted_update_nothing_committed_is_lost(
     long_ago = parts("big.txt", 3)
     folder = build(tmp_path / "index", model_folder, [*MANY[:100], *long_ago])
     before = stored(folder)
-    now = [replace(long_ago[0], document_id="big.txt", metadata={}), *map(changed, MANY[:120])]
+    whole = replace(long_ago[0], document_id="big.txt", source="docs/big.txt", metadata={})
+    now = [whole, *map(changed, MANY[:120])]
     with pytest.raises(KeyboardInterrupt), Index.open(folder, workers=HERE) as index:
         index.update(interrupted(now, 110))
     assert (folder / "building.json").exists()
@@ -197,14 +198,19 @@ def test_update_encodes_what_has_changed_and_nothing_else(model_folder: Path, tm
 def parts(base: str, count: int) -> list[Document]:
     one = make_documents(count)
     return [
-        replace(each, document_id=f"{base}#{number + 1}", metadata={"start_char": 100 * number})
+        replace(
+            each,
+            document_id=f"{base}#{number + 1}",
+            source=f"docs/{base}#{number + 1}",
+            metadata={"start_char": 100 * number},
+        )
         for number, each in enumerate(one)
     ]
 
 
 def test_update_of_a_long_file_leaves_no_part_behind(model_folder: Path, tmp_path: Path) -> None:
     namesake = replace(DOCUMENTS[0], document_id="d1#1")  # no part: somebody's own id
-    small = replace(DOCUMENTS[0], document_id="big.txt")
+    small = replace(DOCUMENTS[0], document_id="big.txt", source="big.txt")
     first = [*parts("big.txt", 5), *DOCUMENTS[1:3], namesake]
     folder = build(tmp_path / "index", model_folder, first)
     for now in (parts("big.txt", 3), [small], parts("big.txt", 4), [DOCUMENTS[1]]):

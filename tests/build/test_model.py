@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from denspi.build.index import Index
 from denspi.build.model import model_for_new_index
 from denspi.build.workers import WorkerSettings
 from denspi.dense import models
-from denspi.errors import ModelError
+from denspi.errors import IndexDamagedError, ModelError
+from denspi.index.writer import IndexWriter
 
 HERE = WorkerSettings(processes=0)
 
@@ -96,3 +98,40 @@ def test_a_model_that_cannot_index_is_refused(own_model: Path) -> None:
         model_for_new_index(str(own_model), "int8")
     with pytest.raises(ModelError, match="there is no such model"):
         model_for_new_index("nowhere", "int8")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"window_pieces": "abc"},
+        {"window_pieces": -1},
+        {"window_pieces": 0},
+        {"window_pieces": 1.5},
+        {"window_overlap_pieces": -1},
+    ],
+)
+def test_windows_that_nobody_recorded_are_a_damaged_index(
+    settings: dict[str, str | int | float], model_folder: Path, tmp_path: Path
+) -> None:
+    record = replace(model_for_new_index(str(model_folder), "int8").record, settings=settings)
+    with IndexWriter.create(tmp_path / "index", record) as writer:
+        writer.commit()
+    with pytest.raises(IndexDamagedError, match=r"index: its model record has windows of .*damaged$"):
+        add_one(tmp_path / "index")
+    with pytest.raises(IndexDamagedError, match=r"damaged$"):
+        Index.open(tmp_path / "index", model=str(model_folder))
+    Index.open(tmp_path / "index").info()
+
+
+def test_a_name_that_no_system_takes_is_one_line(model_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="cannot be a model folder") as refused:
+        model_for_new_index("x" * 4000, "int8")
+    assert len(str(refused.value)) < 300
+    known = model_for_new_index(str(model_folder), "int8").record
+    record = replace(known, name="/" + "x" * 4000)
+    with IndexWriter.create(tmp_path / "index", record) as writer:
+        writer.commit()
+    with pytest.raises(ModelError, match="which is not there; name its folder with --model") as missing:
+        add_one(tmp_path / "index")
+    assert len(str(missing.value)) < 600
+    add_one(tmp_path / "index", str(model_folder))

@@ -22,6 +22,7 @@ from denspi.build.parts import Outdated, parts_from
 from denspi.build.pipeline import Progress, encode_into, size_of, why_not
 from denspi.build.resuming import Resumed
 from denspi.build.workers import WorkerSettings
+from denspi.corpus.records import Item, shortened
 from denspi.dense.encoder import PhraseEncoder
 from denspi.errors import IndexLockedError, InputError
 from denspi.index.leftovers import strangers
@@ -142,56 +143,68 @@ class Index:
         writer, resumed = self._writing()
         return self._change(documents, writer.add, resumed.is_added, on_progress)
 
-    def update(self, documents: Iterable[Document], on_progress: OnProgress = lambda _: None) -> Changes:
+    def update(self, documents: Iterable[Item], on_progress: OnProgress = lambda _: None) -> Changes:
         """Add documents, or put them in the place of those with their ids; unchanged ones cost nothing.
 
-        A text file that had been indexed in parts and has fewer by now loses the others.
+        A text file that had been indexed in parts and has fewer by now loses the others; not so where a
+        `Skipped` among the documents says that it could not be read to its end.
         """
         writer, resumed = self._writing()
-        outdated, deleted = Outdated(), 0
+        outdated = Outdated()
 
-        def without_outdated() -> Iterator[Document]:
-            nonlocal deleted
-            for document in documents:
-                deleted += self._delete_all(outdated.see(document, writer.document))
-                yield document
+        def seen() -> Iterator[Document]:
+            for item in documents:
+                outdated.see(item, writer.document)
+                if isinstance(item, Document):
+                    yield item
 
-        changes = self._change(without_outdated(), writer.update, resumed.is_updated, on_progress)
-        deleted += self._delete_all(outdated.rest(writer.document))
-        return Changes(changes.encoded, changes.unchanged, deleted)
+        changes = self._change(seen(), writer.update, resumed.is_updated, on_progress)
+        names = [name for name in outdated.rest(resumed.document) if not resumed.was_given(name)]
+        return Changes(changes.encoded, changes.unchanged, sum(map(writer.delete, names)))
 
     def delete(self, document_id: str) -> int:
         """Delete a document, or all parts of a long text file; how many documents that were, 0 if none."""
         writer, resumed = self._writing()
-        resumed.forget(document_id)
-        if writer.delete(document_id):
-            return 1
-        return self._delete_all(parts_from(document_id, 1, writer.document))
+        is_one = resumed.document(document_id) is not None
+        # All are looked up first: what is deleted is not found any more.
+        names = [document_id] if is_one else list(parts_from(document_id, 1, resumed.document))
+        return sum(map(writer.delete, names))
 
-    def commit(self) -> int:
+    def commit(self, on_stopped: Callable[[], None] = lambda: None) -> int:
         """Make all changes visible, at once and durably; the newest generation.
 
-        Large merges that have become due come after it, and keep neither readers nor writers waiting.
+        Large merges that have become due come after it, and keep neither readers nor writers waiting. A
+        KeyboardInterrupt then ends the merge and nothing else: `on_stopped` hears of it.
         """
         if self._writer is None:
             return self.snapshot().generation
         writer, resumed = self._writing()
         resumed.drop_rest()
-        generation = writer.commit()
-        self.close()
-        with suppress(IndexLockedError):  # then somebody else is already merging
-            generation = merge_beside(self.folder)
+        self._snapshot = None  # held, it would keep what the commit replaces; whoever was given it holds it
+        before = generation = writer.generation
+        try:
+            generation = writer.commit()
+            self.close()
+            with suppress(IndexLockedError):  # somebody writes or merges: a later commit will merge
+                generation = merge_beside(self.folder, wait_seconds=0.0)
+        except KeyboardInterrupt:
+            generation = max(generation, writer.generation)
+            if generation == before:
+                raise
+            self.close()
+            on_stopped()
         return generation
 
     def merge(self) -> int:
         """Commit, then write all segments as few, without deleted documents. Scores stay as they are."""
         self.commit()
+        self._snapshot = None
         return merge_beside(self.folder, everything=True)
 
-    def refit(self) -> int:
+    def refit(self, on_stopped: Callable[[], None] = lambda: None) -> int:
         """Commit with idf as a fresh build would have it."""
         self._writing()[0].refit()
-        return self.commit()
+        return self.commit(on_stopped)
 
     def close(self) -> None:
         """Let go of the write lock; what is not committed stays invisible."""
@@ -206,11 +219,6 @@ class Index:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _delete_all(self, names: Iterable[str]) -> int:
-        """Look them all up first: what is deleted is not found any more."""
-        writer, _ = self._writing()
-        return sum([writer.delete(name) for name in list(names)])
 
     def _writing(self) -> tuple[IndexWriter, Resumed]:
         if self._writer is None or self._resumed is None:
@@ -231,7 +239,7 @@ class Index:
             nonlocal unchanged
             for given in documents:
                 if reason := why_not(given):
-                    raise InputError(f"{given.document_id or given.source}: {reason}")
+                    raise InputError(f"{shortened(given.document_id or given.source)}: {reason}")
                 document = with_short_paragraphs(given)
                 if is_done(document):
                     unchanged += size_of(document)

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from denspi.corpus.records import shortened
 from denspi.dense.codec import RowCodec
 from denspi.dense.compact import COMPACT, load_compact
 from denspi.dense.encoder import PhraseEncoder, WindowSettings
 from denspi.dense.models import find_model, packaged_models
 from denspi.dense.quantizer import QUANTIZER, load_quantizer
 from denspi.dense.runtime_folder import PHRASE_KIND, RuntimeRecord, check_files, read_record
-from denspi.errors import ModelError
+from denspi.errors import IndexDamagedError, ModelError
 from denspi.index.manifest import ModelRecord, check_precision
 
 DEFAULT_MODEL = "small"
@@ -36,16 +37,16 @@ class IndexModel:
     @property
     def windows(self) -> WindowSettings:
         """How paragraphs are cut: as when the index was begun, whatever the defaults are by now."""
-        settings, usual = self.record.settings, WindowSettings()
-        return WindowSettings(
-            size=int(settings.get("window_pieces", usual.size)),
-            overlap=int(settings.get("window_overlap_pieces", usual.overlap)),
-        )
+        return _windows(self.record)
 
     def encoder(self) -> PhraseEncoder:
         """Load it; all files are checked."""
-        from denspi.dense.onnx_encoder import load_encoder
-
+        try:
+            from denspi.dense.onnx_encoder import load_encoder
+        except ImportError as error:
+            if isinstance(error.__cause__, KeyboardInterrupt):  # so an extension tells of Ctrl-C
+                raise KeyboardInterrupt from None
+            raise
         return load_encoder(self.folder, self.windows)
 
     def codec(self) -> RowCodec:
@@ -95,6 +96,10 @@ def model_for_new_index(name: str, precision: str) -> IndexModel:
 
 def model_of_index(index: Path, record: ModelRecord, given: str | None = None) -> IndexModel:
     """The model that an index was built with: where `given` says, else where its record does."""
+    try:
+        _windows(record)
+    except ValueError as error:
+        raise IndexDamagedError(f"{index}: its model record has {error}; the index is damaged") from None
     built_with = f"built with model {_shown(record)}"
     if given is not None:
         folder = find_model(given)
@@ -120,7 +125,7 @@ def _candidates(record: ModelRecord) -> list[Path]:
 def _fingerprint(folder: Path) -> str | None:
     try:
         found: RuntimeRecord = read_record(folder, PHRASE_KIND)
-    except ModelError:
+    except (ModelError, OSError):  # a name that no system takes, a folder of somebody else
         return None
     return found.fingerprint
 
@@ -132,5 +137,17 @@ def _recorded_name(folder: Path) -> str:
     return folder.resolve().as_posix()
 
 
+def _windows(record: ModelRecord) -> WindowSettings:
+    """ValueError for what cannot have been recorded by us."""
+    usual = WindowSettings()
+    size = record.settings.get("window_pieces", usual.size)
+    overlap = record.settings.get("window_overlap_pieces", usual.overlap)
+    if type(size) is not int or type(overlap) is not int or size < 1 or overlap < 0:
+        raise ValueError(
+            f"windows of {shortened(repr(size), 40)} pieces that overlap by {shortened(repr(overlap), 40)}"
+        )
+    return WindowSettings(size=size, overlap=overlap)
+
+
 def _shown(record: ModelRecord) -> str:
-    return f"{record.name!r} (fingerprint {record.fingerprint[:12]})"
+    return f"{shortened(record.name)!r} (fingerprint {record.fingerprint[:12]})"

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, fields
 from itertools import chain, islice
 
+from denspi.corpus.records import shortened
 from denspi.errors import InputError
 from denspi.index.rows import ParagraphRows
 from denspi.types import Document
@@ -101,8 +102,8 @@ def _held(document: Document, paragraphs: Iterable[ParagraphRows]) -> list[Parag
         held_bytes += _bytes_of(rows)
         if held_bytes > LARGEST_DOCUMENT_BYTES:
             raise InputError(
-                f"{document.document_id}: its vectors take more than {LARGEST_DOCUMENT_BYTES >> 20} MiB; "
-                "cut it into several documents"
+                f"{shortened(document.document_id)}: its vectors take more than "
+                f"{LARGEST_DOCUMENT_BYTES >> 20} MiB; cut it into several documents"
             )
     return held
 

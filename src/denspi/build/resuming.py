@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 
+from denspi.corpus.records import shortened
 from denspi.corpus.seen import SeenIds
 from denspi.errors import InputError
 from denspi.index.writer import IndexWriter
@@ -27,7 +28,8 @@ class Resumed:
         writer, name = self._writer, document.document_id
         if name in writer and not writer.is_resumed(name):
             raise InputError(
-                f"{self._index}: already has a document {name!r}; to replace it, update instead of adding"
+                f"{self._index}: already has a document {shortened(name)!r}; "
+                "to replace it, update instead of adding"
             )
         return self._is_taken_over(document)
 
@@ -41,16 +43,21 @@ class Resumed:
         stored = writer.document(name)
         return stored is not None and is_same(stored, document)
 
-    def forget(self, document_id: str) -> None:
-        """Before a deletion: what nobody has taken over was never there."""
-        if not len(self._met):
+    def was_given(self, document_id: str) -> bool:
+        """Whether this run has met a document of this id."""
+        return document_id in self._met
+
+    def document(self, document_id: str) -> Document | None:
+        """The document of this id, for its deletion: what nobody has taken over was never there."""
+        if document_id not in self._met:
             self._writer.drop_resumed(document_id)
+        return self._writer.document(document_id)
 
     def drop_rest(self) -> None:
         """Leave out what this run was not given."""
         if self._writer.resumed_documents:
             for name in list(self._writer.resumed_ids()):
-                if self._met.add(name, 0) is None:
+                if name not in self._met:
                     self._writer.drop_resumed(name)
 
     def _is_taken_over(self, document: Document) -> bool:
@@ -65,6 +72,13 @@ class Resumed:
 
 def is_same(stored: Document, given: Document) -> bool:
     """Whether nothing has changed but, at most, where it was read from."""
-    metadata = [json.dumps(dict(each.metadata), sort_keys=True) for each in (stored, given)]
     contents = [(each.title, each.text, each.paragraphs) for each in (stored, given)]
-    return contents[0] == contents[1] and metadata[0] == metadata[1]
+    return contents[0] == contents[1] and _spelled(stored) == _spelled(given)
+
+
+def _spelled(document: Document) -> str | None:
+    """Its metadata as JSON has it, where every key is a text; None for what the writer will refuse."""
+    try:
+        return json.dumps(json.loads(json.dumps(dict(document.metadata))), sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return None

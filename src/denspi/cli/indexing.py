@@ -16,11 +16,11 @@ import typer
 
 from denspi.cli.corpus import print_items, watching
 from denspi.cli.progress import progress_bar
-from denspi.cli.wording import counted, size_shown
+from denspi.cli.wording import counted, say_merge_stopped, size_shown
 from denspi.errors import InputError, StoppedError, WorkerError
 
 if TYPE_CHECKING:
-    from denspi.build.index import Changes, Index
+    from denspi.build.index import Changes, Index, OnProgress
     from denspi.corpus.records import Item
     from denspi.types import Document
 
@@ -54,7 +54,7 @@ def index_command(
     Index.check_new(output)
     source.require_a_document()
     with _stoppable(), Index.create(output, model, precision=precision) as index:
-        _run(index, source, index.add)
+        _run(index, source, lambda on_progress: index.add(source.documents(), on_progress))
 
 
 def add_command(index: IndexFolder, paths: Paths, model: ModelOfIndex = None) -> None:
@@ -64,7 +64,7 @@ def add_command(index: IndexFolder, paths: Paths, model: ModelOfIndex = None) ->
     source = _Source(paths, index)
     with _stoppable(), Index.open(index, model=model) as opened:
         source.require_a_document()
-        _run(opened, source, opened.add)
+        _run(opened, source, lambda on_progress: opened.add(source.documents(), on_progress))
 
 
 def update_command(index: IndexFolder, paths: Paths, model: ModelOfIndex = None) -> None:
@@ -74,7 +74,7 @@ def update_command(index: IndexFolder, paths: Paths, model: ModelOfIndex = None)
     source = _Source(paths, index)
     with _stoppable(), Index.open(index, model=model) as opened:
         source.require_a_document()
-        _run(opened, source, opened.update)
+        _run(opened, source, lambda on_progress: opened.update(source.read(), on_progress))
 
 
 class _Source:
@@ -98,6 +98,12 @@ class _Source:
 
     def documents(self) -> Iterator[Document]:
         """One reading of them all."""
+        from denspi.types import Document
+
+        return (item for item in self.read() if isinstance(item, Document))
+
+    def read(self) -> Iterator[Item]:
+        """One reading, with what did not become documents."""
         from denspi.build.pipeline import why_not
         from denspi.corpus import Skipped
         from denspi.types import Document
@@ -106,8 +112,7 @@ class _Source:
             if isinstance(item, Document) and (reason := why_not(item)):
                 item = Skipped(item.source, reason)
             self.report.add(place, item)
-            if isinstance(item, Document):
-                yield item
+            yield item
 
     def _items(self, on_bytes_read: Callable[[int], None] = lambda _: None) -> Iterator[tuple[int, Item]]:
         from denspi.corpus import read_corpus_by_path
@@ -139,7 +144,7 @@ class _Source:
         return report.total.words
 
 
-def _run(index: Index, source: _Source, change: Callable[..., Changes]) -> None:
+def _run(index: Index, source: _Source, change: Callable[[OnProgress], Changes]) -> None:
     """Encode with a bar, commit, and say what was done."""
     _allow_open_files()
     started = time.monotonic()
@@ -160,8 +165,8 @@ def _run(index: Index, source: _Source, change: Callable[..., Changes]) -> None:
             )
             shown_words = words
 
-        changes = change(source.documents(), on_progress)
-    generation = index.commit()
+        changes = change(on_progress)
+    generation = index.commit(say_merge_stopped)
     print_items(source.report, sys.stderr)
     typer.echo(_summary(changes, time.monotonic() - started))
     info = index.info()

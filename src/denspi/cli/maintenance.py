@@ -12,7 +12,7 @@ import typer
 
 from denspi.cli.indexing import IndexFolder
 from denspi.cli.progress import progress_bar
-from denspi.cli.wording import counted, size_shown
+from denspi.cli.wording import counted, say_merge_stopped, size_shown
 from denspi.errors import IndexDamagedError, InputError
 
 if TYPE_CHECKING:
@@ -28,15 +28,17 @@ def delete_command(
 ) -> None:
     """Delete documents by their ids: all of them, or none where one is not there."""
     from denspi.build.index import Index
+    from denspi.corpus.records import shortened
 
     with Index.open(index) as opened:
         deleted = 0
         for document_id in dict.fromkeys(document_ids):
             found = opened.delete(document_id)
             if not found:
-                raise InputError(f"{index}: has no document {document_id!r}{_example(opened)}; deleted none")
+                name = shortened(document_id)
+                raise InputError(f"{index}: has no document {name!r}{_example(opened)}; deleted none")
             deleted += found
-        generation = opened.commit()
+        generation = opened.commit(say_merge_stopped)
     typer.echo(f"{counted(deleted, 'document')} deleted; generation {generation}")
 
 
@@ -59,7 +61,7 @@ def refit_command(index: IndexFolder) -> None:
     from denspi.build.index import Index
 
     with Index.open(index) as opened:
-        generation = opened.refit()
+        generation = opened.refit(say_merge_stopped)
         documents = opened.info().documents
     typer.echo(f"fitted to {counted(documents, 'document')}; generation {generation}")
 
@@ -104,10 +106,12 @@ def verify_command(index: IndexFolder) -> None:
 
 def _example(index: Index) -> str:
     """What ids look like, for someone who guesses."""
+    from denspi.corpus.records import shortened
+
     for segment in index.snapshot().segments:
         for number in range(segment.counts.documents):
             if segment.live[number]:
-                return f" (its ids look like {segment.record(number).document_id!r})"
+                return f" (its ids look like {shortened(segment.record(number).document_id)!r})"
     return ""
 
 

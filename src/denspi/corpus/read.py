@@ -18,7 +18,7 @@ from denspi.corpus.html import read_html
 from denspi.corpus.jsonl import read_jsonl
 from denspi.corpus.markdown import read_markdown
 from denspi.corpus.pdf import read_pdf
-from denspi.corpus.records import Item, Skipped, one_line
+from denspi.corpus.records import Item, Skipped, one_line, shortened
 from denspi.corpus.seen import SeenIds
 from denspi.corpus.squad import read_squad_documents
 from denspi.corpus.text import read_text
@@ -116,7 +116,8 @@ def _checked(document: Document, seen: SeenIds, place: int, paths: tuple[Path, .
         return document
     first_source = shown(paths[first_place])
     return Skipped(
-        document.source, f"duplicate id {one_line(document.document_id)!r}, first met in {first_source}"
+        document.source,
+        f"duplicate id {one_line(shortened(document.document_id))!r}, first met in {first_source}",
     )
 
 

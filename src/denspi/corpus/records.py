@@ -17,6 +17,11 @@ def one_line(text: str) -> str:
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
+def shortened(text: str, longest: int = 200) -> str:
+    """`text` for a message: an id or a name may be of any length, a line that people read may not."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """An item that could not be used; `source` is a path, where sensible with a place: ``notes.jsonl:12``."""

@@ -25,18 +25,25 @@ class SeenIds:
     def __len__(self) -> int:
         return len(self._recent) + len(self._hashes)
 
+    def __contains__(self, document_id: str) -> bool:
+        return self._place(_key(document_id)) is not None
+
     def add(self, document_id: str, place: int) -> int | None:
         """Remember the id; the place that had it before, or None if it is new."""
-        digest = blake2b(document_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        key = int.from_bytes(digest, "little")
+        key = _key(document_id)
+        if (first := self._place(key)) is not None:
+            return first
+        self._recent[key] = place
+        if len(self._recent) >= self._buffered_ids:
+            self._merge()
+        return None
+
+    def _place(self, key: int) -> int | None:
         if key in self._recent:
             return self._recent[key]
         position = int(np.searchsorted(self._hashes, np.uint64(key)))
         if position < len(self._hashes) and int(self._hashes[position]) == key:
             return int(self._places[position])
-        self._recent[key] = place
-        if len(self._recent) >= self._buffered_ids:
-            self._merge()
         return None
 
     def _merge(self) -> None:
@@ -47,3 +54,8 @@ class SeenIds:
         self._hashes = np.insert(self._hashes, at, keys[order])
         self._places = np.insert(self._places, at, places[order])
         self._recent.clear()
+
+
+def _key(document_id: str) -> int:
+    digest = blake2b(document_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")

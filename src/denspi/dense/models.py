@@ -31,8 +31,11 @@ def find_model(name: str) -> Path:
     if name in packaged:
         return packaged[name]
     path = Path(name)
-    if path.is_dir():
-        return path
+    try:
+        if path.is_dir():
+            return path
+    except OSError as error:  # a name longer than the system takes, for one
+        raise ModelError(f"{name[:100]}...: cannot be a model folder ({error.strerror})") from None
     names = ", ".join(packaged) or "none in this installation"
     raise ModelError(f"{name}: there is no such model; packaged models: {names}; or pass a model folder")
 

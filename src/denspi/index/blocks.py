@@ -71,8 +71,7 @@ class Checked:
         self._all_checked = not len(sums)
         self._row_bytes = values.strides[0] if values.ndim and values.size else 0
         self._first_byte = len(stored) - values.nbytes
-        self.inspect: Callable[[int, NDArray[np.uint8]], None] | None = None
-        """Called once with each block and its first byte, for what a checksum cannot say."""
+        self._inspect: Callable[[int, NDArray[np.uint8]], None] | None = None
 
     def __len__(self) -> int:
         return len(self._values)
@@ -86,6 +85,15 @@ class Checked:
     def shape(self) -> tuple[int, ...]:
         """The shape of all values."""
         return self._values.shape
+
+    def inspect_with(self, inspect: Callable[[int, NDArray[np.uint8]], None]) -> None:
+        """Call this once with the first byte and the content of each block, for what a checksum cannot say.
+
+        Blocks that somebody has read before are checked again.
+        """
+        self._inspect = inspect
+        self._is_checked[:] = bytes(len(self._is_checked))
+        self._all_checked = not len(self._sums)
 
     def whole(self) -> NDArray[Any]:
         """All values, for a scan; the first call reads every byte that nobody has read yet."""
@@ -162,7 +170,7 @@ class Checked:
                     f"{self.name}: damaged at byte {block * BLOCK_BYTES} or after it (its checksum is "
                     "another); restore the index from a copy or build it again"
                 )
-            if self.inspect is not None:
-                self.inspect(block * BLOCK_BYTES, content)
+            if self._inspect is not None:
+                self._inspect(block * BLOCK_BYTES, content)
             is_checked[block] = 1
             block = is_checked.find(0, block + 1, end)

@@ -45,13 +45,17 @@ class Building:
     def of(cls, content: bytes, where: str) -> Building:
         """From the content of building.json."""
         fields = unsealed(content, where)
-        return cls(
+        building = cls(
             fields.count("base"),
             fields.count("next_part"),
             ModelRecord.of(fields.inside("model")),
             tuple(_segment(each) for each in fields.each("segments")),
             {each.text("folder"): each.counts("documents", 1 << 32) for each in fields.each("deleted")},
         )
+        folders = [rows.folder for rows, _ in building.segments]
+        if len(set(folders)) != len(folders):
+            raise fields.damaged("segments", "made of parts that are named once each")
+        return building
 
 
 def _segment(fields: Fields) -> tuple[PartRef, Counts]:

@@ -59,6 +59,11 @@ class Component:
             size *= length
         return size
 
+    @property
+    def columns(self) -> int | None:
+        """Values in a row; None where a row is one value."""
+        return self.shape[1] if len(self.shape) > 1 else None
+
     def encoded(self) -> dict[str, object]:
         """As JSON; sums as eight hexadecimal digits each."""
         return {

@@ -119,10 +119,16 @@ class Directory:
             if folder.is_symlink():
                 self.unlink(folder)
                 return True
-            for entry in sorted(os.listdir(folder)):
-                self.unlink(folder / entry)
-            self.rmdir(folder)
+            self._remove_tree(folder)
         return True
+
+    def _remove_tree(self, folder: Path) -> None:
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            if entry.is_dir(follow_symlinks=False):  # scratch files of a killed writer
+                self._remove_tree(folder / entry.name)
+            else:
+                self.unlink(folder / entry.name)
+        self.rmdir(folder)
 
     # Reading
 
@@ -162,6 +168,11 @@ class Directory:
         """The exclusive lock `name`, or IndexLockedError that says who has it."""
         with self.reporting():
             return lock_file(self.path / name, wait_seconds)
+
+    def holds(self, lock: Lock, name: str) -> bool:
+        """Whether a lock that was taken as `name` still keeps others out."""
+        with self.reporting():
+            return lock.is_of(self.path / name)
 
     def lease(self, folder: str) -> Lease | None:
         """Keep a part from being deleted until the lease is closed; None if it is gone or going."""

@@ -18,7 +18,7 @@ from denspi.index.building import Building
 from denspi.index.components import PartRef
 from denspi.index.directory import Directory
 from denspi.index.manifest import Counts, Fit, Manifest, ModelRecord
-from denspi.index.merge import Source, merge_rows
+from denspi.index.merge import MOST_AT_ONCE, Source, merge_rows
 from denspi.index.merge_policy import MergePolicy, due_merges, joined_runs
 from denspi.index.part import PartReader, PartWriter
 from denspi.index.rows import ParagraphRows
@@ -143,6 +143,10 @@ class Draft:
         return True
 
     def _merge(self, run: range) -> None:
+        while len(run) > MOST_AT_ONCE:
+            before = len(self.segments)
+            self._merge(run[:MOST_AT_ONCE])
+            run = range(run.start, run.stop - (before - len(self.segments)))
         chosen = self.segments[run.start : run.stop]
         sources = [each.source for each in chosen if not each.is_deleted.all()]
         if not sources:
@@ -184,8 +188,8 @@ class Draft:
                 frequencies = open_frequencies(PartReader(self._directory, self.fit.part))
                 self._store_norms(segment, fitting.fitted_norms(segment.reader, frequencies))
             if segment.is_changed:
-                segment.tombstones = self._write_tombstones(segment.is_deleted)
-                segment.is_changed = False
+                ref = self._write_tombstones(segment.is_deleted)
+                segment.use_tombstones(PartReader(self._directory, ref))
         entries = tuple(segment.entry() for segment in self.segments)
         return Manifest(generation, self.next_part, self.model, self.fit, entries)
 
@@ -210,10 +214,14 @@ class Draft:
         return Building(base, self.next_part, self.model, counted, deleted)
 
     def resume(self, building: Building) -> int:
-        """Take up what an interrupted writer had written; how many documents that is."""
+        """Take up what an interrupted writer had written; how many documents that is.
+
+        All of it is read and checked: what is damaged would fail every later change.
+        """
         for rows, counts in building.segments:
             self.segments.append(open_written(self._directory, rows, counts, self.model))
             self.segments[-1].is_resumed = True
+            self.segments[-1].reader.check_rows()
         by_name = {each.reader.name: each for each in self.segments}
         for name, numbers in building.deleted.items():
             segment = by_name.get(name)

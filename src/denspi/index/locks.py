@@ -31,6 +31,13 @@ class Lock:
         self._finalizer = weakref.finalize(self, os.close, descriptor)
         _held.add(self)
 
+    def is_of(self, path: Path) -> bool:
+        """Whether `path` is still the file that is locked: one that took its place locks nobody out."""
+        try:
+            return self._finalizer.alive and os.path.samestat(os.fstat(self._descriptor), os.lstat(path))
+        except FileNotFoundError:
+            return False
+
     def release(self) -> None:
         """Let go; a second call does nothing."""
         if self._finalizer.alive:
@@ -55,16 +62,26 @@ class Lease:
 
 def lock_file(path: Path, wait_seconds: float) -> Lock:
     """Take the lock, or raise IndexLockedError with the holder's process and host."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     deadline = time.monotonic() + wait_seconds
-    while not _flock(descriptor, fcntl.LOCK_EX):
-        if time.monotonic() >= deadline:
-            holder = _holder(descriptor)
-            os.close(descriptor)
-            raise IndexLockedError(
-                f"{path.parent}: {holder} is writing it; wait for it to finish, or stop it"
-            )
-        time.sleep(_POLL_SECONDS)
+    lock = _lock_once(path, deadline)
+    while not lock.is_of(path):  # somebody removed the file between our opening and locking it
+        lock.forget()
+        lock = _lock_once(path, deadline)
+    return lock
+
+
+def _lock_once(path: Path, deadline: float) -> Lock:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        while not _flock(descriptor, fcntl.LOCK_EX):
+            if time.monotonic() >= deadline:
+                raise IndexLockedError(
+                    f"{path.parent}: {_holder(descriptor)} is writing it; wait for it to finish, or stop it"
+                )
+            time.sleep(_POLL_SECONDS)
+    except BaseException:
+        os.close(descriptor)
+        raise
     lock = Lock(descriptor)
     with contextlib.suppress(OSError):  # a full disk: the lock holds without the name of its holder
         os.ftruncate(descriptor, 0)
@@ -78,7 +95,12 @@ def lease_file(path: Path) -> Lease | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
-    if _flock(descriptor, fcntl.LOCK_SH):
+    try:
+        is_held = _flock(descriptor, fcntl.LOCK_SH)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    if is_held:
         return Lease(descriptor)
     os.close(descriptor)
     return None
@@ -88,14 +110,27 @@ def lease_file(path: Path) -> Lease | None:
 def nobody_leases(path: Path) -> Iterator[bool]:
     """Whether no reader holds `path`; inside, none can begin to."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = _open_writable(path)
     except OSError:  # absent or a link: a leftover that no reader could have opened
         yield True
         return
     try:
-        yield _flock(descriptor, fcntl.LOCK_EX)
+        try:
+            is_free = _flock(descriptor, fcntl.LOCK_EX)
+        except OSError:  # cannot be known: a part too many is better than a reader without its part
+            is_free = False
+        yield is_free
     finally:
         os.close(descriptor)
+
+
+def _open_writable(path: Path) -> int:
+    """For an exclusive lock: over NFS it needs a descriptor that may write, which nobody does here."""
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(path, os.O_RDWR | flags)
+    except (PermissionError, IsADirectoryError):
+        return os.open(path, os.O_RDONLY | flags)
 
 
 def _flock(descriptor: int, kind: int) -> bool:

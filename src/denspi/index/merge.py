@@ -18,6 +18,8 @@ from denspi.index.segment import SegmentReader
 from denspi.index.segment_writer import PLACES, SIDES, RowRun, SegmentWriter, place_dtypes
 from denspi.sparse.build import merge_segments
 
+MOST_AT_ONCE = 16
+"""Sources of one merge: every one of them has files open, and a process may have 1,024 or fewer."""
 _CHUNK_ROWS = 1 << 15
 
 

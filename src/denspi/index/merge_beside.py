@@ -12,12 +12,12 @@ from pathlib import Path
 
 from denspi.index.directory import Directory
 from denspi.index.leftovers import MERGE_LOCK, MERGING
-from denspi.index.merge import Source, merge_rows
+from denspi.index.merge import MOST_AT_ONCE, Source, merge_rows
 from denspi.index.merge_policy import MergePolicy, Size, due_merges, joined_runs
 from denspi.index.part import PartWriter
 from denspi.index.segment import SegmentReader
 from denspi.index.snapshot import Snapshot, open_snapshot
-from denspi.index.writer import IndexWriter
+from denspi.index.writer import IndexWriter, UnfinishedError
 
 _WAIT_SECONDS = 3600.0
 
@@ -32,6 +32,7 @@ def merge_beside(
     """Merge what the policy says, or `everything` into as few segments as it allows; the last generation.
 
     Waits so long for a writer to finish before each commit. IndexLockedError if another merge is running.
+    Where that writer was interrupted, its changes could still be gone on with: then nothing more is merged.
     """
     directory, policy = directory or Directory(folder), policy or MergePolicy()
     lock = directory.lock(MERGE_LOCK)
@@ -40,10 +41,13 @@ def merge_beside(
             directory.remove_folder(MERGING)
         while True:
             with closing(open_snapshot(directory)) as snapshot:
-                chosen = _next_run(snapshot, everything, policy)
+                chosen = _next_run(snapshot, everything, policy)[:MOST_AT_ONCE]
                 if not chosen:
                     return snapshot.generation
-                _merge(directory, folder, chosen, wait_seconds, snapshot)
+                try:
+                    _merge(directory, folder, chosen, wait_seconds, snapshot)
+                except UnfinishedError:
+                    return snapshot.generation
     finally:
         lock.release()
 
@@ -71,7 +75,9 @@ def _merge(
     part = PartWriter(directory, MERGING)
     try:
         rows, counts = merge_rows(part, snapshot.model, sources)
-        with IndexWriter.open(folder, wait_seconds=wait_seconds, directory=directory) as writer:
+        with IndexWriter.open(
+            folder, wait_seconds=wait_seconds, directory=directory, keep_unfinished=True
+        ) as writer:
             snapshot.close()  # the writer holds the sources from here on, and deletes them after the commit
             adopted = writer.commit_merge(sources, MERGING, rows, counts)
     except BaseException:

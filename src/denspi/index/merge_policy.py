@@ -1,7 +1,8 @@
 """Which segments to merge, from their sizes alone. Pure.
 
 Copying a word is thousands of times cheaper than encoding it, while every segment costs each question a
-little: so merge early. Neighbours of one level merge four at a time; a level is a factor of four in words.
+little: so merge early. Four neighbours of one level become one, and the smaller ones among them too; a level
+is a factor of four in words. Nothing larger is pulled in, so a word is copied about once a level.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from denspi.index.manifest import Counts
 class MergePolicy:
     """When segments are merged by themselves."""
 
-    fanout: int = 4  # neighbours of a level that become one; also the ratio between levels
+    fanout: int = 4  # so many neighbours of a level become one; also the ratio between levels
     smallest_words: int = 1 << 14  # segments below are all of the lowest level
     largest_words: int = 100_000_000  # no merge makes a larger segment
     most_deleted: float = 0.5  # a segment with a larger share of deleted words is written anew
@@ -35,16 +36,13 @@ def due_merges(sizes: Sequence[Size], policy: MergePolicy) -> Iterator[range]:
     for number, size in enumerate(sizes):
         if size.words - size.live.words > policy.most_deleted * size.words or not size.live.documents:
             yield range(number, number + 1)
-    levels = [_level(size.live.words, policy) for size in sizes]
+    words = [size.live.words for size in sizes]
+    levels = [_level(each, policy) for each in words]
     for level in sorted(set(levels)):
-        run: list[int] = []
-        for number, own in [*enumerate(levels), (len(levels), level + 1)]:
-            if own <= level and number < len(levels):
-                run.append(number)
-                continue
-            if len(run) >= policy.fanout and sum(sizes[n].live.words for n in run) <= policy.largest_words:
-                yield range(run[0], run[-1] + 1)
-            run = []
+        for first in range(len(sizes)):
+            end = _end_of_run(first, level, levels, words, policy)
+            if levels[first:end].count(level) >= policy.fanout:
+                yield range(first, end)
 
 
 def joined_runs(sizes: Sequence[Size], policy: MergePolicy) -> list[range]:
@@ -59,6 +57,17 @@ def joined_runs(sizes: Sequence[Size], policy: MergePolicy) -> list[range]:
     if sizes:
         runs.append(range(first, len(sizes)))
     return runs
+
+
+def _end_of_run(
+    first: int, level: int, levels: Sequence[int], words: Sequence[int], policy: MergePolicy
+) -> int:
+    """One past the last neighbour from `first` on that is not above the level and still fits with them."""
+    end, together = first, 0
+    while end < len(words) and levels[end] <= level and together + words[end] <= policy.largest_words:
+        together += words[end]
+        end += 1
+    return end
 
 
 def _level(words: int, policy: MergePolicy) -> int:

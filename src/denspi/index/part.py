@@ -22,6 +22,7 @@ from denspi.index.directory import Directory
 from denspi.index.jsonfields import Fields, canonical, parse_json
 
 _CHUNK_BYTES = 1 << 22
+_MOST_READ_BYTES = 1 << 15
 
 
 class PartWriter:
@@ -123,7 +124,11 @@ class PartReader:
         self.directory = directory
         self.ref = ref
         self.path: Path = directory.path / ref.folder
-        self._components = {each.name: each for each in self._read_table()}
+        try:
+            self._components = {each.name: each for each in self._read_table()}
+        except BaseException:
+            self.release()
+            raise
         self._opened: dict[str, Checked] = {}
 
     @property
@@ -153,25 +158,29 @@ class PartReader:
             opened = self._opened[name] = self._open(found)
         return opened
 
-    def check_arrays(self, *lazily: str) -> None:
-        """Check the .npy components whole, so that their own reader may open them; `lazily` only sizes."""
-        for name in sorted(self._components):
-            if name.endswith(".npy"):
-                component = self.get(name, "uint8")
-                if name not in lazily:
-                    component.whole()
+    def length(self, name: str) -> int:
+        """How many rows the table says that a component has; 0 where it lists none of this name."""
+        found = self._components.get(name)
+        return found.shape[0] if found else 0
+
+    def check_all(self) -> None:
+        """Check every byte of every component, without keeping them in memory."""
+        for each in self.components:
+            self.get(each.name, each.dtype, columns=each.columns).check_all()
 
     def release(self) -> None:
         """Allow the part to be deleted; what is mapped stays readable, what is not yet may be gone."""
         self._lease.close()
 
     def _open(self, component: Component) -> Checked:
-        mapping = self._map(component)
-        stored = np.frombuffer(mapping, np.uint8) if mapping is not None else np.zeros(0, np.uint8)
+        content = self._content(component)
+        mapping = content if isinstance(content, mmap.mmap) else None
+        stored = np.frombuffer(content, np.uint8)
         values = stored.view(DTYPES[component.dtype].newbyteorder("<")).reshape(component.shape)
         return Checked(str(self.path / component.name), values, stored, component.sums, mapping)
 
-    def _map(self, component: Component) -> mmap.mmap | None:
+    def _content(self, component: Component) -> mmap.mmap | bytes:
+        """Mapped, which keeps a descriptor; but read where it is small, so that many parts can be open."""
         path = self.path / component.name
         try:
             with self.directory.open_file(self.ref.folder, component.name) as file:
@@ -181,9 +190,10 @@ class PartReader:
                         f"{path}: has {size} bytes instead of {component.size_bytes}; restore the index from "
                         "a copy or build it again"
                     )
-                if not size:  # nothing to map
-                    return None
                 with self.directory.reporting():
+                    if size <= _MOST_READ_BYTES:
+                        file.seek(0)
+                        return file.read(size)
                     return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
         except FileNotFoundError:
             raise IndexDamagedError(

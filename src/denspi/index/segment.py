@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from denspi.errors import IndexDamagedError
 from denspi.index.blocks import Checked
 from denspi.index.documents import StoredDocuments
 from denspi.index.manifest import Counts, ModelRecord
@@ -71,6 +72,10 @@ class SegmentReader(StoredDocuments):
         self.lists = lists  # the optional vector index over the stored rows
         self._norms, self._tombstones = norms, tombstones
         self._fit_fingerprint = fit_fingerprint
+        # Before anything is sized by them: what is claimed must at least be what the table lists.
+        listed = [rows.length(name) for name in ("id_hashes", "paragraph_words", "starts", "ends")]
+        if listed != [counts.documents, counts.paragraphs, counts.starts, counts.ends]:
+            raise IndexDamagedError(f"{rows.path}: holds another number of rows than is said of it; damaged")
 
     @cached_property
     def starts(self) -> SideRows:
@@ -131,9 +136,22 @@ class SegmentReader(StoredDocuments):
         return Postings(self.sparse, self.norms)
 
     def under(self, norms: PartReader, fit_fingerprint: str) -> SegmentReader:
-        """The same segment under another fit."""
+        """The same segment under another fit; its norms so far may be deleted."""
+        if self._norms is not None:
+            self._norms.release()
         parts = self._rows, norms, self._tombstones, self.lists
         return SegmentReader(self.counts, self.model, *parts, fit_fingerprint)
+
+    def without(self, tombstones: PartReader) -> SegmentReader:
+        """The same segment with these documents deleted; its tombstones so far may be deleted themselves."""
+        if self._tombstones is not None:
+            self._tombstones.release()
+        parts = self._rows, self._norms, tombstones, self.lists
+        return SegmentReader(self.counts, self.model, *parts, self._fit_fingerprint)
+
+    def check_rows(self) -> None:
+        """Read every byte of rows, texts and postings; IndexDamagedError where one is not as written."""
+        self._rows.check_all()
 
     def release(self) -> None:
         """Allow the parts to be deleted while this reader still lives."""

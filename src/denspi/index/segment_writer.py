@@ -22,13 +22,14 @@ from denspi.index.components import PartRef
 from denspi.index.manifest import Counts, ModelRecord
 from denspi.index.part import PartWriter
 from denspi.index.rows import Codes, ParagraphRows
-from denspi.index.texts import TextWriter
+from denspi.index.texts import STRETCH_LIMIT_BYTES, TextWriter
 from denspi.sparse.build import build_segment
 from denspi.types import Document
 
 SIDES = ("start", "end")
 PLACES = tuple(f"{side}_{what}" for side in SIDES for what in ("words", "chars"))
 ROWS_LIMIT = (1 << 32) - 1
+_DEEPEST = 64
 _NARROWEST = (1 << 16) - 1
 
 
@@ -55,12 +56,48 @@ def hash_id(document_id: str) -> int:
 def encode_record(document: Document) -> bytes:
     """Everything about a document but its text and paragraphs, as one JSON list."""
     record = [document.document_id, document.title, document.source, dict(document.metadata)]
+    if not _is_shallow(record[-1], _DEEPEST):
+        raise InputError(
+            f"{document.document_id!r}: metadata of more than {_DEEPEST} levels; nest them less deeply"
+        )
     try:
-        return json.dumps(record, separators=(",", ":"), allow_nan=False).encode()
+        encoded = json.dumps(record, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
             f"{document.document_id}: metadata that JSON cannot hold ({error}); use texts, numbers and lists"
         ) from None
+    if json.loads(encoded) != record:
+        raise InputError(
+            f"{document.document_id!r}: id, title, source or metadata that JSON gives back otherwise (two "
+            "halves of a surrogate pair, keys that are no texts, tuples); use texts, numbers and lists"
+        )
+    _check_size(document, len(encoded), "id, title, source and metadata")
+    return encoded.encode()
+
+
+def check_text(document: Document) -> None:
+    """InputError for a text that is longer than an index gives back."""
+    if 4 * len(document.text) > STRETCH_LIMIT_BYTES:  # or it is short enough in any script
+        _check_size(document, len(encode_text(document.text)), "a text")
+
+
+def _check_size(document: Document, size_bytes: int, what: str) -> None:
+    if size_bytes > STRETCH_LIMIT_BYTES:
+        raise InputError(
+            f"{document.document_id[:100]!r}: {what} of {size_bytes} bytes, an index holds "
+            f"{STRETCH_LIMIT_BYTES} of a document; split it"
+        )
+
+
+def _is_shallow(value: object, levels: int) -> bool:
+    """Whether dicts and lists are nested no deeper: whoever reads them may be deep in a stack himself."""
+    within: list[Any] = [value]
+    for _ in range(levels):
+        inner = [each.values() if isinstance(each, dict) else each for each in within]
+        within = [each for one in inner for each in one if isinstance(each, dict | list | tuple)]
+        if not within:
+            return True
+    return False
 
 
 def place_dtypes(largest: dict[str, int]) -> dict[str, np.dtype[Any]]:
@@ -194,8 +231,6 @@ def _add_document(writer: SegmentWriter, document: Document, paragraphs: Sequenc
         _spans_in_bytes(document),
     )
     text = encode_text(document.text)
-    if len(text) > ROWS_LIMIT:
-        raise InputError(f"{document.document_id}: a text of {len(text)} bytes; an index holds 4 GiB each")
     hashes = np.array([hash_id(document.document_id)], np.uint64)
     writer.add_documents(np.array([len(paragraphs)]), hashes, [(text, encode_record(document))])
 

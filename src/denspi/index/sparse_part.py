@@ -6,12 +6,18 @@ A stranger's postings could also be wrong under right checksums: what they name 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
 from denspi.errors import IndexDamagedError
+from denspi.index.blocks import BLOCK_BYTES
 from denspi.index.manifest import Counts
 from denspi.index.part import PartReader
+from denspi.sparse.arrays import ArrayDamagedError, Source
 from denspi.sparse.layout import COUNT_BITS, Segment
 from denspi.sparse.norms import Norms
 from denspi.sparse.tfidf import UnitFrequencies
@@ -22,7 +28,6 @@ _POSTING_BYTES = 4
 
 def open_postings(part: PartReader, counts: Counts) -> Segment:
     """The postings of a segment."""
-    part.check_arrays(_POSTINGS)
     stored = part.get(_POSTINGS, "uint8")
 
     def check(start: int, end: int) -> None:
@@ -30,11 +35,10 @@ def open_postings(part: PartReader, counts: Counts) -> Segment:
             raise IndexDamagedError(f"{stored.name}: ends before its lists do; the index is damaged")
         stored.check(header_bytes + start * _POSTING_BYTES, header_bytes + end * _POSTING_BYTES)
 
-    segment = Segment.open(part.path, check)
+    with _as_damage():
+        segment = Segment.open(part.path, check, _listed_in(part))
     held = len(segment.postings)
     header_bytes = len(stored) - held * _POSTING_BYTES
-    if header_bytes % _POSTING_BYTES:
-        raise IndexDamagedError(f"{stored.name}: not aligned; the index is damaged")
     if (segment.document_count, segment.paragraph_count) != (counts.documents, counts.paragraphs):
         raise IndexDamagedError(f"{part.path}: postings and paragraphs do not fit; the index is damaged")
     documents = segment.unit_documents
@@ -46,17 +50,41 @@ def open_postings(part: PartReader, counts: Counts) -> Segment:
         if len(postings) and int(postings.max()) >> int(COUNT_BITS) >= segment.unit_count:
             raise IndexDamagedError(f"{stored.name}: names paragraphs that are not there; damaged")
 
-    stored.inspect = inspect
+    stored.inspect_with(inspect)
     return segment
 
 
 def open_norms(part: PartReader, segment: Segment, fit_fingerprint: str | None) -> Norms:
     """The norms of a segment, which must be those of this fit."""
-    part.check_arrays()
-    return Norms.open(part.path, segment, fit_fingerprint)
+    with _as_damage():
+        return Norms.open(part.path, segment, fit_fingerprint, _listed_in(part))
 
 
 def open_frequencies(part: PartReader) -> UnitFrequencies:
     """The frequencies of a fit."""
-    part.check_arrays()
-    return UnitFrequencies.open(part.path)
+    with _as_damage():
+        return UnitFrequencies.open(part.path, _listed_in(part))
+
+
+def _listed_in(part: PartReader) -> Source:
+    """Files that the table of the part lists, and no others: checked whole, but postings list by list."""
+
+    def opened(path: Path) -> NDArray[np.uint8]:
+        stored = part.get(path.name, "uint8")
+        if path.name != _POSTINGS:
+            return stored.whole()
+        header = np.array([min(len(stored), BLOCK_BYTES)])
+        return stored.within(np.zeros(1, np.int64), header)
+
+    return opened
+
+
+@contextmanager
+def _as_damage() -> Iterator[None]:
+    """In an index, an array that is not as it was written is damage to the index."""
+    try:
+        yield
+    except ArrayDamagedError as error:
+        raise IndexDamagedError(
+            f"{error.finding}; the index is damaged, restore it from a copy or build it again"
+        ) from None

@@ -16,6 +16,8 @@ from denspi.index.blocks import Checked
 from denspi.index.part import PartReader, PartWriter
 
 TEXT_BLOCK_BYTES = 1 << 15
+STRETCH_LIMIT_BYTES = 1 << 26
+"""The longest text or record of one document: 16 million characters of any script."""
 _LEVEL = 6
 
 
@@ -66,6 +68,8 @@ class TextReader:
         """The bytes ``[begin, end)`` of the stream."""
         if begin >= end:
             return b""
+        if end - begin > STRETCH_LIMIT_BYTES:  # a few megabytes may unpack to gigabytes
+            raise self._damaged(f"a stretch of {end - begin} bytes, more than is ever written")
         first, last = begin // TEXT_BLOCK_BYTES, (end - 1) // TEXT_BLOCK_BYTES
         if last >= len(self._ends) - 1:
             raise self._damaged("shorter than the texts in it")

@@ -20,6 +20,7 @@ from denspi.index.part import PartReader
 from denspi.index.segment import SegmentReader, SideRows
 from denspi.index.segment_writer import hash_id
 from denspi.index.snapshot import Snapshot, open_snapshot, read_manifest_bytes
+from denspi.index.verify_sparse import sparse_disagreements
 
 _CHUNK_ROWS = 1 << 20
 
@@ -47,8 +48,8 @@ def verify(folder: Path, on_bytes: Callable[[int], None] = lambda _: None) -> Ve
         return VerifyReport(None, 0, 0, (str(error),))
     try:
         snapshot = open_snapshot(directory)
-    except DenspiError:  # some table; go on part by part and name them all
-        return _damaged_report(directory, manifest, len(content), on_bytes)
+    except DenspiError as error:  # some table; go on part by part and name them all
+        return _damaged_report(directory, manifest, len(content), str(error), on_bytes)
     problems = [problem for part in snapshot.parts for problem in _damage(part, on_bytes)]
     if not problems:
         problems = list(_disagreements(snapshot))
@@ -57,7 +58,11 @@ def verify(folder: Path, on_bytes: Callable[[int], None] = lambda _: None) -> Ve
 
 
 def _damaged_report(
-    directory: Directory, manifest: Manifest, manifest_bytes: int, on_bytes: Callable[[int], None]
+    directory: Directory,
+    manifest: Manifest,
+    manifest_bytes: int,
+    finding: str,
+    on_bytes: Callable[[int], None],
 ) -> VerifyReport:
     problems: list[str] = []
     components, size_bytes = 1, manifest_bytes
@@ -67,7 +72,7 @@ def _damaged_report(
             problems += _damage(part, on_bytes)
             components += len(part.components) + 1
             size_bytes += part.size_bytes
-    return VerifyReport(manifest.generation, components, size_bytes, tuple(problems))
+    return VerifyReport(manifest.generation, components, size_bytes, tuple(problems or [finding]))
 
 
 def _opened(directory: Directory, ref: PartRef, problems: list[str]) -> PartReader | None:
@@ -82,8 +87,7 @@ def _damage(part: PartReader, on_bytes: Callable[[int], None]) -> Iterator[str]:
     """One line for each component whose file is missing, cut or changed."""
     for component in part.components:
         try:
-            columns = component.shape[1] if len(component.shape) > 1 else None
-            part.get(component.name, component.dtype, columns=columns).check_all()
+            part.get(component.name, component.dtype, columns=component.columns).check_all()
         except DenspiError as error:
             yield str(error)
         on_bytes(component.size_bytes)
@@ -95,6 +99,8 @@ def _disagreements(snapshot: Snapshot) -> Iterator[str]:
     try:
         if snapshot.frequencies.fingerprint() != snapshot.manifest.fit.fingerprint:
             yield f"{snapshot.manifest.fit.part.folder}: frequencies are not those that the manifest names"
+        if finding := snapshot.frequencies.table.finding():
+            yield f"{snapshot.manifest.fit.part.folder}: in the frequencies, {finding}"
         for segment, entry in zip(snapshot.segments, snapshot.manifest.segments, strict=True):
             if segment.counts_of(~segment.live) != entry.deleted:
                 yield f"{segment.name}: the manifest miscounts its deleted documents"
@@ -103,8 +109,7 @@ def _disagreements(snapshot: Snapshot) -> Iterator[str]:
             yield from _side_disagreements(segment, segment.starts, "start")
             yield from _side_disagreements(segment, segment.ends, "end")
             yield from _document_disagreements(segment)
-            assert segment.postings is not None  # opens the sparse files and the norms
-            segment.sparse.check(0, len(segment.sparse.postings))
+            yield from sparse_disagreements(segment)
             live_hashes += segment.hashes[segment.live].tolist()
     except DenspiError as error:
         yield str(error)

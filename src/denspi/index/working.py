@@ -68,6 +68,11 @@ class WorkingSegment:
         self.norms = norms.ref
         self.reader = self.reader.under(norms, fit_fingerprint)
 
+    def use_tombstones(self, tombstones: PartReader) -> None:
+        """What is deleted has just been written."""
+        self.tombstones, self.is_changed = tombstones.ref, False
+        self.reader = self.reader.without(tombstones)
+
     def entry(self) -> SegmentEntry:
         """What the next manifest says of it; every part must have been written."""
         assert self.norms is not None

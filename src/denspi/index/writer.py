@@ -15,7 +15,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from denspi.errors import IndexDamagedError, InputError, StorageError
+from denspi.errors import IndexDamagedError, IndexLockedError, InputError, StorageError
 from denspi.index.building import Building
 from denspi.index.components import PartRef
 from denspi.index.directory import Directory
@@ -26,7 +26,7 @@ from denspi.index.manifest import MANIFEST, MANIFEST_LIMIT_BYTES, Counts, Manife
 from denspi.index.merge import Source
 from denspi.index.merge_policy import MergePolicy
 from denspi.index.rows import ParagraphRows, check_rows
-from denspi.index.segment_writer import encode_record
+from denspi.index.segment_writer import check_text, encode_record
 from denspi.types import Document
 
 _CHARACTERS_PER_WORD = 16  # texts without rows count too
@@ -41,6 +41,10 @@ class WriterSettings:
     policy: MergePolicy = field(default_factory=MergePolicy)
 
 
+class UnfinishedError(StorageError):
+    """Somebody's changes were flushed and not committed; they could still be gone on with."""
+
+
 class IndexWriter:
     """A context manager; leaving it without `commit` leaves the index as it was."""
 
@@ -51,6 +55,7 @@ class IndexWriter:
         resume: bool,
         settings: WriterSettings | None,
         wait_seconds: float = 0.0,
+        keep_unfinished: bool = False,
     ) -> None:
         self._directory, self._settings = directory, settings or WriterSettings()
         self._pending: dict[str, tuple[Document, Sequence[ParagraphRows]]] = {}
@@ -60,12 +65,17 @@ class IndexWriter:
         self._is_open = True
         try:
             content = directory.read("", MANIFEST, MANIFEST_LIMIT_BYTES)
+            self._content = content  # of the manifest that the changes are changes to
             self._manifest = Manifest.of(content, str(directory.path / MANIFEST)) if content else None
             if self._manifest is not None and model is not None:  # somebody else was faster
                 raise InputError(f"{directory.path}: already holds an index; choose another folder")
             recorded = self._manifest.model if self._manifest else model
             assert recorded is not None
             self._resumed_documents = 0
+            if keep_unfinished and self._find_building(recorded) is not None:
+                raise UnfinishedError(
+                    f"{directory.path}: unfinished changes; go on with the command that began them"
+                )
             self._draft = self._begin(recorded, resume)
         except BaseException:
             self._lock.release()
@@ -100,12 +110,16 @@ class IndexWriter:
         wait_seconds: float = 0.0,
         settings: WriterSettings | None = None,
         directory: Directory | None = None,
+        keep_unfinished: bool = False,
     ) -> IndexWriter:
-        """An index that has been committed. With `resume`, changes that were flushed are gone on with."""
+        """An index that has been committed. With `resume`, changes that were flushed are gone on with.
+
+        Without it they are dropped; with `keep_unfinished`, there is an UnfinishedError instead.
+        """
         directory = directory or Directory(folder)
         if directory.read("", MANIFEST, MANIFEST_LIMIT_BYTES) is None:
             raise InputError(f"{folder}: not an index (no {MANIFEST}); build one with: denspi index")
-        return cls(directory, None, resume, settings, wait_seconds)
+        return cls(directory, None, resume, settings, wait_seconds, keep_unfinished)
 
     @property
     def generation(self) -> int:
@@ -190,6 +204,7 @@ class IndexWriter:
     def flush(self) -> None:
         """Write pending documents as a finished segment, which bounds memory; visible after `commit`."""
         self._require_open()
+        self._require_sole()
         if self._pending:
             self._draft.append(list(self._pending.values()))
             self._pending.clear()
@@ -252,15 +267,18 @@ class IndexWriter:
         draft = self._draft
         if not (self._wants_fit or draft.has_changes):
             return self.generation
+        self._require_sole()
         if self._wants_fit or is_due(draft.live_units, draft.fit):
             draft.fit_anew()
         manifest = draft.finish(self.generation + 1)
+        self._require_sole()
+        content = manifest.encoded()
         try:
-            self._directory.publish(MANIFEST, manifest.encoded())
+            self._directory.publish(MANIFEST, content)
         except BaseException:
             self.close()  # the disk may have the old manifest or the new one: whoever opens it next will see
             raise
-        self._manifest, self._wants_fit = manifest, False
+        self._manifest, self._content, self._wants_fit = manifest, content, False
         draft.is_now(manifest)
         with suppress(StorageError):  # it is committed; what cannot be removed now, the next writer will
             self._directory.remove_file(BUILDING)
@@ -276,12 +294,18 @@ class IndexWriter:
             named |= {rows.folder for rows, _ in building.segments}
         remove_leftovers(self._directory, named)
         draft = Draft(self._directory, self._manifest, model)
-        self._resumed_documents = draft.resume(building) if building else 0
+        self._resumed_documents = 0
+        if building is not None:
+            try:
+                self._resumed_documents = draft.resume(building)
+            except IndexDamagedError:  # nothing that was committed is in it: begin without it
+                draft.release()
+                return self._begin(model, resume=False)
         return draft
 
     def _find_building(self, model: ModelRecord) -> Building | None:
-        content = self._directory.read("", BUILDING, MANIFEST_LIMIT_BYTES)
         try:
+            content = self._directory.read("", BUILDING, MANIFEST_LIMIT_BYTES)
             building = Building.of(content, BUILDING) if content else None
         except IndexDamagedError:
             return None  # nothing that was committed is in it
@@ -313,7 +337,22 @@ class IndexWriter:
         layout = self.model.layout
         for number, (rows, span) in enumerate(zip(paragraphs, spans, strict=True)):
             check_rows(rows, len(span), layout, f"{name}, paragraph {number}")
+        check_text(document)
         encode_record(document)
+
+    def _require_sole(self) -> None:
+        """Nobody else has written: whoever removes the lock file lets a second writer in."""
+        directory = self._directory
+        if not directory.holds(self._lock, LOCK):
+            finding = f"its file {LOCK!r} was removed or replaced while this writer held it"
+        elif directory.read("", MANIFEST, MANIFEST_LIMIT_BYTES) != self._content:
+            finding = "somebody else has committed meanwhile"
+        else:
+            return
+        self.close()
+        raise IndexLockedError(
+            f"{directory.path}: {finding}; nothing of this one was committed, make the changes again"
+        )
 
     def _require_open(self) -> None:
         if not self._is_open:

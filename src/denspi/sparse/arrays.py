@@ -6,6 +6,8 @@ Durability (fsync, rename) is the caller's business.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from tokenize import TokenError
 from types import TracebackType
@@ -16,6 +18,10 @@ from numpy.lib import format as npy_format
 from numpy.typing import DTypeLike, NDArray
 
 from denspi.errors import InputError
+
+_HEADER_LIMIT_BYTES = 10 + (1 << 16)  # magic, version, length, and what two bytes can count
+_ALIGNMENT_BYTES = 8
+_UNREADABLE = (ValueError, EOFError, TypeError, SyntaxError, TokenError, MemoryError, RecursionError)
 
 
 class ArrayWriter:
@@ -56,29 +62,50 @@ def write_array(path: Path, values: NDArray[Any]) -> None:
         writer.append(values)
 
 
-def open_array(path: Path, *dtypes: DTypeLike) -> NDArray[Any]:
-    """A memory map of a one-dimensional array that has one of `dtypes`. The header may be a stranger's."""
+class ArrayDamagedError(InputError):
+    """A stored array is missing or is not what it should be; `finding` is without the next step."""
+
+    def __init__(self, path: Path, finding: str) -> None:
+        self.finding = f"{path}: {finding}"
+        super().__init__(f"{self.finding}; the file is damaged, rebuild the sparse index")
+
+
+def map_file(path: Path) -> NDArray[np.uint8]:
+    """The bytes of a file, as a memory map."""
     try:
-        with path.open("rb") as file:
-            if npy_format.read_magic(file) != (1, 0):
-                raise ValueError("another version of the format")
-            shape, fortran_order, dtype = npy_format.read_array_header_1_0(file)
-            data_bytes, offset = path.stat().st_size - file.tell(), file.tell()
+        is_empty = not path.stat().st_size  # nothing can be mapped
+        return np.zeros(0, np.uint8) if is_empty else np.memmap(path, np.uint8, "r").view(np.ndarray)
     except FileNotFoundError:
-        raise InputError(f"{path}: missing; the sparse index is incomplete, rebuild it") from None
-    except (OSError, ValueError, EOFError, TypeError, SyntaxError, TokenError, MemoryError) as error:
+        raise ArrayDamagedError(path, "missing") from None
+    except (OSError, ValueError) as error:
+        raise ArrayDamagedError(path, f"not readable ({error})") from None
+
+
+Source = Callable[[Path], NDArray[np.uint8]]
+"""Gives the bytes of a file: `map_file`, or one of an index, which opens only what it has checksums of."""
+
+
+def open_array(path: Path, *dtypes: DTypeLike, source: Source = map_file) -> NDArray[Any]:
+    """A view of a one-dimensional array that has one of `dtypes`. The header may be a stranger's."""
+    stored = source(path)
+    file = BytesIO(stored[:_HEADER_LIMIT_BYTES].tobytes())
+    try:
+        if npy_format.read_magic(file) != (1, 0):
+            raise ValueError("another version of the format")
+        shape, fortran_order, dtype = npy_format.read_array_header_1_0(file)
+    except _UNREADABLE as error:
         finding = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"{path}: not a readable array ({finding}); rebuild the sparse index") from None
+        raise ArrayDamagedError(path, f"not a readable array ({finding[:100]})") from None
     if len(shape) != 1 or fortran_order or dtype not in [np.dtype(each) for each in dtypes]:
         expected = " or ".join(str(np.dtype(each)) for each in dtypes)
-        raise InputError(f"{path}: holds something other than a list of {expected}; rebuild the sparse index")
-    require(shape[0] * dtype.itemsize == data_bytes, path, f"has {data_bytes} bytes for {shape[0]} values")
-    if not data_bytes:  # nothing can be mapped
-        return np.zeros(0, dtype)
-    return np.memmap(path, dtype, "r", offset, shape).view(np.ndarray)
+        raise ArrayDamagedError(path, f"holds something other than a list of {expected}")
+    values = stored[file.tell() :]
+    require(shape[0] * dtype.itemsize == len(values), path, f"has {len(values)} bytes for {shape[0]} values")
+    require(file.tell() % _ALIGNMENT_BYTES == 0, path, "not aligned")
+    return values.view(dtype)
 
 
 def require(holds: bool | np.bool_, path: Path, finding: str) -> None:
     """Raise unless `holds`: one line that names the file and what is wrong in it."""
     if not holds:
-        raise InputError(f"{path}: {finding}; the file is damaged, rebuild the sparse index")
+        raise ArrayDamagedError(path, finding)

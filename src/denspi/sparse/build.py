@@ -30,9 +30,16 @@ def build_segment(
     documents: Iterable[Document], folder: Path, run_characters: int = _RUN_CHARACTERS
 ) -> Segment:
     """Write the postings of `documents` into `folder`, which is created, and open them."""
-    with tempfile.TemporaryDirectory(prefix="denspi-runs-") as scratch:
+    folder.mkdir(parents=True, exist_ok=True)
+    _refuse_written(folder)
+    batches = _batches(documents, run_characters)
+    first, second = next(batches, None), next(batches, None)
+    if first is not None and second is None:  # nothing to merge
+        return _write_run(first, folder)
+    # Inside, so that whoever removes what a killed build left in `folder` removes its runs too.
+    with tempfile.TemporaryDirectory(prefix="runs-", dir=folder) as scratch:
         runs: list[Segment] = []
-        for number, batch in enumerate(_batches(documents, run_characters)):
+        for number, batch in enumerate(chain(filter(None, (first, second)), batches)):
             runs.append(_write_run(batch, Path(scratch) / str(number)))
         return merge_segments(runs, folder)
 
@@ -42,8 +49,7 @@ def merge_segments(
 ) -> Segment:
     """One segment with the documents of all `parts`, in order; `kept` names by part the documents to keep."""
     folder.mkdir(parents=True, exist_ok=True)
-    if (folder / "postings.npy").exists():  # somebody may have mapped it
-        raise InputError(f"{folder}: already holds postings, which are written once; choose another folder")
+    _refuse_written(folder)
     renumbering, unit_counts = _renumber(parts, kept or [None] * len(parts))
     Segment.save_documents(folder, unit_counts)
     total = sum(part.lengths.total for part in parts)
@@ -74,6 +80,11 @@ def merge_segments(
             lengths.append(range_lengths)
     CountTable.of(np.concatenate(ids), np.concatenate(lengths)).save(folder, "lengths")
     return Segment.open(folder)
+
+
+def _refuse_written(folder: Path) -> None:
+    if (folder / "postings.npy").exists():  # somebody may have mapped it
+        raise InputError(f"{folder}: already holds postings, which are written once; choose another folder")
 
 
 class _Cursor:
@@ -123,7 +134,7 @@ def _renumber(
 
 def _write_run(documents: Sequence[Document], folder: Path) -> Segment:
     """Sort the n-grams of a few documents in memory and store them as a segment."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     texts = list(chain.from_iterable((each.title, *each.paragraph_texts()) for each in documents))
     ids, units = hash_ngrams(texts)
     keys = (ids.astype(np.uint64) << np.uint64(32)) | units

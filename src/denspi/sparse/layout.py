@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from denspi.errors import InputError
-from denspi.sparse.arrays import open_array, require, write_array
+from denspi.sparse.arrays import Source, map_file, open_array, require, write_array
 from denspi.sparse.table import CountTable
 from denspi.sparse.tfidf import UnitFrequencies
 
@@ -93,7 +93,7 @@ class Segment:
         write_array(folder / "unit_documents.npy", documents)
 
     @classmethod
-    def open(cls, folder: Path, check: Check = _trust) -> Segment:
+    def open(cls, folder: Path, check: Check = _trust, source: Source = map_file) -> Segment:
         """Map a stored segment. Sizes, types and offsets are checked; the postings are not read.
 
         `check` is called with the bounds of postings before they are used; every other file is read by then.
@@ -102,12 +102,12 @@ class Segment:
             raise InputError(f"{folder}: no such folder; build the sparse index first")
         path = {name: folder / f"{name}.npy" for name in _ARRAYS}
         segment = cls(
-            lengths=CountTable.open(folder, "lengths"),
-            postings=open_array(path["postings"], np.uint32),
-            overflow=open_array(path["overflow"], np.uint64),
-            overflow_counts=open_array(path["overflow_counts"], np.uint32),
-            document_units=open_array(path["document_units"], np.uint32),
-            unit_documents=open_array(path["unit_documents"], np.uint32),
+            lengths=CountTable.open(folder, "lengths", source),
+            postings=open_array(path["postings"], np.uint32, source=source),
+            overflow=open_array(path["overflow"], np.uint64, source=source),
+            overflow_counts=open_array(path["overflow_counts"], np.uint32, source=source),
+            document_units=open_array(path["document_units"], np.uint32, source=source),
+            unit_documents=open_array(path["unit_documents"], np.uint32, source=source),
             check=check,
         )
         held, expected = len(segment.postings), segment.lengths.total

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from denspi.errors import InputError
-from denspi.sparse.arrays import open_array, require, write_array
+from denspi.sparse.arrays import Source, map_file, open_array, require, write_array
 from denspi.sparse.layout import COUNT_BITS, Segment
 from denspi.sparse.tfidf import UnitFrequencies, inverse_frequency
 
@@ -41,13 +41,19 @@ class Norms:
         write_array(folder / "norms-fingerprint.npy", np.frombuffer(self.fingerprint.encode(), np.uint8))
 
     @classmethod
-    def open(cls, folder: Path, segment: Segment, fingerprint: str | None = None) -> Norms:
+    def open(
+        cls, folder: Path, segment: Segment, fingerprint: str | None = None, source: Source = map_file
+    ) -> Norms:
         """Map what `save` wrote, for this segment and, where given, for just these frequencies."""
-        units = open_array(folder / "norms-units.npy", np.float32)
-        documents = open_array(folder / "norms-documents.npy", np.float32)
-        found = open_array(folder / "norms-fingerprint.npy", np.uint8).tobytes().decode("ascii", "replace")
+        units = open_array(folder / "norms-units.npy", np.float32, source=source)
+        documents = open_array(folder / "norms-documents.npy", np.float32, source=source)
+        name = open_array(folder / "norms-fingerprint.npy", np.uint8, source=source)
+        found = name.tobytes().decode("ascii", "replace")
         fits = len(units) == segment.unit_count and len(documents) == segment.document_count
         require(fits, folder / "norms-units.npy", "does not fit the postings beside it")
+        for norms, name_of_file in ((units, "norms-units.npy"), (documents, "norms-documents.npy")):
+            is_sound = bool(np.isfinite(norms).all() and (norms >= 0).all())
+            require(is_sound, folder / name_of_file, "holds lengths that cannot be")
         if fingerprint is not None and found != fingerprint:
             raise InputError(
                 f"{folder}: norms were computed with n-gram frequencies {found}, opened with {fingerprint}; "

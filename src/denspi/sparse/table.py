@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from denspi.sparse.arrays import open_array, require, write_array
+from denspi.errors import IndexDamagedError
+from denspi.sparse.arrays import Source, map_file, open_array, require, write_array
 from denspi.sparse.ngrams import BUCKET_BITS
 
 _LARGE = 255
@@ -90,10 +91,31 @@ class CountTable:
                 stop = bisect_left(large_rows, row, start)
                 if stop > start:
                     before += int(self.large_counts[start:stop].sum(dtype=np.int64)) - _LARGE * (stop - start)
-                count = int(self.large_counts[stop]) if count == _LARGE else count
+                if count == _LARGE:
+                    if stop == len(large_rows) or large_rows[stop] != row:
+                        raise IndexDamagedError(
+                            "n-gram counts: a large one is not where it should be; the index is damaged, "
+                            "restore it from a copy or build it again"
+                        )
+                    count = int(self.large_counts[stop])
             counts.append(count)
             offsets.append(group_sums[group] + before)
         return counts, offsets
+
+    def finding(self) -> str | None:
+        """What is wrong with rows that `open` did not read; None if all agree."""
+        if not np.array_equal(np.flatnonzero(self.small == _LARGE), self.large_rows):
+            return "large counts are not where the small ones say"
+        counts = self.counts()
+        if len(counts) and (not counts.all() or bool((self.large_counts < _LARGE).any())):
+            return "counts are out of range"
+        ids = self.ids()
+        if not np.all(ids[1:] > ids[:-1]):
+            return "ids do not ascend"
+        sums = np.concatenate([[0], np.cumsum(counts, dtype=np.uint64)]).astype(np.uint64)
+        return (
+            None if np.array_equal(sums[self.group_rows], self.group_sums) else "sums are not of the counts"
+        )
 
     @property
     def _low_bits(self) -> int:
@@ -110,10 +132,12 @@ class CountTable:
             write_array(folder / f"{name}-{part}.npy", getattr(self, part))
 
     @classmethod
-    def open(cls, folder: Path, name: str) -> CountTable:
+    def open(cls, folder: Path, name: str, source: Source = map_file) -> CountTable:
         """Map what `save` wrote; sizes and offsets are checked, the rows themselves are not read."""
         paths = {part: folder / f"{name}-{part}.npy" for part in _DTYPES}
-        table = cls(**{part: open_array(paths[part], *dtypes) for part, dtypes in _DTYPES.items()})
+        table = cls(
+            **{part: open_array(paths[part], *dtypes, source=source) for part, dtypes in _DTYPES.items()}
+        )
         rows, groups = len(table.low), 1 << (BUCKET_BITS - table._low_bits)
         require(len(table.small) == rows, paths["small"], f"has {len(table.small)} rows instead of {rows}")
         for part, values in (("group_rows", table.group_rows), ("group_sums", table.group_sums)):

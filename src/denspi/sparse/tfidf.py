@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from denspi.errors import InputError
-from denspi.sparse.arrays import open_array, require, write_array
+from denspi.sparse.arrays import Source, map_file, open_array, require, write_array
 from denspi.sparse.ngrams import BUCKET_BITS, SCHEME, count_ngrams, hash_ngrams
 from denspi.sparse.table import CountTable
 
@@ -88,12 +88,12 @@ class UnitFrequencies:
         self.table.save(folder, "frequencies")
 
     @classmethod
-    def open(cls, folder: Path) -> UnitFrequencies:
+    def open(cls, folder: Path, source: Source = map_file) -> UnitFrequencies:
         """Map what `save` wrote."""
         path = folder / "frequencies-units.npy"
-        units = open_array(path, np.uint64)
+        units = open_array(path, np.uint64, source=source)
         require(len(units) == 1, path, f"holds {len(units)} numbers instead of one")
-        return cls(int(units[0]), CountTable.open(folder, "frequencies"))
+        return cls(int(units[0]), CountTable.open(folder, "frequencies", source))
 
 
 @dataclass(frozen=True, slots=True)

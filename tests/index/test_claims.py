@@ -1,0 +1,178 @@
+"""Right checksums under wrong claims: what verify must say, and what must not be believed or opened."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.index.made import build, make, make_document, make_rows
+from tests.index.test_untrusted import QUESTION, _bounded_memory, reseal  # noqa: F401
+
+from denspi.errors import DenspiError, IndexDamagedError, InputError
+from denspi.index import IndexWriter, Snapshot, verify
+from denspi.index.blocks import BlockSums
+from denspi.index.leftovers import BUILDING
+from denspi.index.manifest import MANIFEST, sealed
+from denspi.index.texts import STRETCH_LIMIT_BYTES
+from denspi.sparse import weigh_question
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built") / "index"
+    build(folder, [make(n) for n in range(4)])
+    return folder
+
+
+@pytest.fixture
+def folder(built: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built, tmp_path / "index"))
+
+
+def part_of(folder: Path, kind: str) -> str:
+    return next(path.name for path in folder.glob(f"*-{kind}"))
+
+
+def rewrite(folder: Path, part: str, name: str, content: bytes, width: int = 1) -> None:
+    """Other content, with the checksums that belong to it."""
+    (folder / part / name).write_bytes(content)
+    table = json.loads((folder / part / "table.json").read_bytes())
+    sums = BlockSums()
+    sums.add(content)
+    for entry in table["components"]:
+        if entry["name"] == name:
+            entry["checksums"] = sums.array().astype(">u4").tobytes().hex()
+            if entry["bytes"] != len(content):
+                entry |= {"bytes": len(content), "shape": [len(content) // width]}
+    reseal(folder, part, table)
+
+
+def change_array(folder: Path, kind: str, name: str, change: Callable[[np.ndarray], None]) -> None:
+    path = folder / part_of(folder, kind) / name
+    values = np.load(path)
+    header = path.read_bytes()[: path.stat().st_size - values.nbytes]
+    change(values)
+    rewrite(folder, part_of(folder, kind), name, header + values.tobytes())
+
+
+def set_last(value: float) -> Callable[[np.ndarray], None]:
+    def change(values: np.ndarray) -> None:
+        values[-1] = value
+
+    return change
+
+
+def set_all(value: float) -> Callable[[np.ndarray], None]:
+    def change(values: np.ndarray) -> None:
+        values[:] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "change"),
+    [
+        ("segment", "postings.npy", set_last(5000 << 6 | 1)),
+        ("segment", "postings.npy", set_all(1)),
+        ("segment", "postings.npy", set_last(63)),
+        ("segment", "unit_documents.npy", set_all(0)),
+        ("segment", "lengths-small.npy", set_all(255)),
+        ("segment", "lengths-small.npy", set_all(0)),
+        ("segment", "lengths-group_sums.npy", lambda values: values.__setitem__(slice(1, -1), 0)),
+        ("fit", "frequencies-small.npy", set_all(255)),
+        ("fit", "frequencies-low.npy", set_all(0)),
+        ("norms", "norms-documents.npy", set_all(np.nan)),
+        ("norms", "norms-units.npy", set_last(-1)),
+        ("norms", "norms-units.npy", set_last(np.inf)),
+    ],
+)
+def test_verify_sees_sparse_files_that_cannot_be(
+    folder: Path, kind: str, name: str, change: Callable[[np.ndarray], None]
+) -> None:
+    change_array(folder, kind, name, change)
+    problems = verify(folder).problems
+    assert problems
+    assert all("\n" not in each and "sparse index" not in each for each in problems)
+    try:
+        snapshot = Snapshot.open(folder)
+        question = weigh_question(QUESTION, snapshot.frequencies)
+        snapshot.segments[0].postings.top_paragraphs_by_both(question, 3)
+    except DenspiError as error:
+        assert "index is damaged" in str(error) or "; damaged" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("claim", ["documents", "paragraphs", "starts", "ends"])
+@pytest.mark.parametrize("count", [5, 1 << 33, 1 << 40])
+def test_claimed_counts_are_compared_before_they_are_used(folder: Path, claim: str, count: int) -> None:
+    body = json.loads((folder / MANIFEST).read_bytes())["content"]
+    body["segments"][0]["counts"][claim] = count
+    (folder / MANIFEST).write_bytes(sealed(body))
+    for use in (Snapshot.open, IndexWriter.open):
+        with pytest.raises(IndexDamagedError, match="another number of rows"):
+            use(folder)
+    assert len(verify(folder).problems) == 1
+
+
+def test_claimed_counts_of_unfinished_changes_are_not_believed(folder: Path) -> None:
+    with IndexWriter.open(folder) as writer:
+        writer.add(*make(9))
+        writer.flush()
+    body = json.loads((folder / BUILDING).read_bytes())["content"]
+    body["segments"][0]["counts"]["documents"] = 1 << 40
+    (folder / BUILDING).write_bytes(sealed(body))
+    with IndexWriter.open(folder, resume=True) as writer:
+        assert writer.resumed_documents == 0
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder", "file"])
+@pytest.mark.parametrize("name", ["overflow.npy", "postings.npy", "lengths-small.npy"])
+def test_a_file_that_is_not_listed_is_never_opened(
+    folder: Path, tmp_path: Path, name: str, kind: str
+) -> None:
+    part = part_of(folder, "segment")
+    table = json.loads((folder / part / "table.json").read_bytes())
+    table["components"] = [each for each in table["components"] if each["name"] != name]
+    reseal(folder, part, table)
+    path = folder / part / name
+    if kind != "file":
+        path.rename(tmp_path / "outside.npy")
+    if kind == "link":
+        path.symlink_to(tmp_path / "outside.npy")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    assert any(f"{name}: missing from the table" in each for each in verify(folder).problems)
+    with pytest.raises(IndexDamagedError, match="missing from the table"):
+        assert Snapshot.open(folder).segments[0].postings is None
+
+
+def test_megabytes_that_would_unpack_to_gigabytes(folder: Path) -> None:
+    part, blocks = part_of(folder, "segment"), (1 << 31) >> 15
+    block = zlib.compress(b"a" * (1 << 15), 9)
+    rewrite(folder, part, "texts", block * blocks)
+    ends = np.arange(blocks + 1, dtype="<u8") * len(block)
+    rewrite(folder, part, "texts_blocks", ends.tobytes(), 8)
+    size = 1 << 31
+    rewrite(folder, part, "document_bytes", np.array([0, size, size, size, size], "<u8").tobytes(), 8)
+    assert any("more than is ever written" in each for each in verify(folder).problems)
+    with pytest.raises(IndexDamagedError, match="more than is ever written"):
+        Snapshot.open(folder).document("d0")
+
+
+def test_a_document_that_would_not_be_given_back_is_not_taken(folder: Path) -> None:
+    rows = [make_rows("old", np.random.default_rng(0))]
+    with IndexWriter.open(folder) as writer:
+        for document in (
+            make_document("long", ["old"], metadata={"k": "x" * STRETCH_LIMIT_BYTES}),
+            make_document("long", ["old" + "é" * (STRETCH_LIMIT_BYTES // 2)]),
+        ):
+            with pytest.raises(InputError, match="split it"):
+                writer.add(document, rows)
+        assert writer.commit() == 1
