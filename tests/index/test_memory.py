@@ -32,14 +32,14 @@ def test_adding_and_merging_do_not_hold_what_was_flushed(tmp_path: Path) -> None
     )
     seen = [int(each) for each in finished.stdout.split()]
     stored = Snapshot.open(tmp_path / "index").size_bytes
-    assert stored > 8_000_000
-    assert max(seen[4:]) - seen[3] < stored / 2  # three flushes in, everything has its size
+    assert stored > 40_000_000
+    assert max(seen[4:]) - seen[3] < stored / 2  # a commit has some 10 MB of its own
 
 
 def write(folder: str) -> None:
     """Print the memory now and then, and at the end."""
     with IndexWriter.create(Path(folder), MODEL, settings=SETTINGS) as writer:
-        for number in range(900):
+        for number in range(2700):
             writer.add(*make(number, paragraphs=4, words=250))
             if number % 50 == 0:
                 print(anonymous_bytes())
