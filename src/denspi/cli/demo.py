@@ -36,7 +36,7 @@ def demo_command() -> None:
     )
     print_wrapped(
         "These are paragraphs, found by the sparse half alone: the [answers] come with the questions and are"
-        " only marked. Phrases as answers come with the encoder."
+        " only marked. For phrases as answers, use denspi index and denspi ask."
     )
 
 
