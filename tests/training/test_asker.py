@@ -175,7 +175,7 @@ def test_an_asker_learns_to_write_questions(asked: Path) -> None:
 
 
 def test_what_is_kept_is_read_back_with_its_logits(asked: Path, tokenizer: Tokenizer) -> None:
-    examples, teacher = load_asked(asked / "ask", tokenizer, Limits(100, 16), 5)
+    examples, teacher = load_asked([asked / "ask"], tokenizer, Limits(100, 16), 5)
     assert min(example.article for example in examples) >= 5
     for example in examples:
         for question in example.questions:
@@ -194,4 +194,4 @@ def test_logits_of_other_questions_are_refused(asked: Path, tokenizer: Tokenizer
     (tmp_path / ASKED).write_bytes((asked / "ask" / ASKED).read_bytes())
     np.savez(tmp_path / LOGITS, start=np.zeros(3, np.float16), end=np.zeros(3, np.float16))
     with pytest.raises(ModelError, match="does not fit"):
-        load_asked(tmp_path, tokenizer, Limits(100, 16), 0)
+        load_asked([tmp_path], tokenizer, Limits(100, 16), 0)

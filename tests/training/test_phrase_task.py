@@ -4,9 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tests.tiny import PEOPLE, TOWNS
+from torch._dynamo.testing import CompileCounterWithBackend
 
 from denspi.corpus.squad import SquadAnswer, SquadArticle, SquadParagraph, SquadQuestion
 from denspi.dense.backbone import load_backbone
@@ -16,7 +18,7 @@ from denspi.text.tokens import Tokenizer
 from denspi.training.examples import Example, Limits, make_examples
 from denspi.training.loop import LoopSettings, fit
 from denspi.training.negatives import INTRUDERS
-from denspi.training.phrase_task import PhraseTask
+from denspi.training.phrase_task import PhraseTask, phrase_losses
 from denspi.training.settings import PhraseLoss, PhraseStage
 
 
@@ -51,6 +53,34 @@ def test_questions_without_an_answer_enter_the_reading_loss_alone(
         again = task.collate(items, 0)
         assert torch.equal(again.question_ids, batch.question_ids)
     assert seen > 5
+
+
+def test_the_loss_is_traced_whole_for_all_sizes(
+    tiny: Path, examples: list[Example], tokenizer: Tokenizer
+) -> None:
+    """What a GPU compiles gives the same numbers and gradients; here no code is made of the trace."""
+    model = PhraseModel(load_backbone(str(tiny / "still")), PhraseSettings(4))
+    loss = PhraseLoss(in_batch=1.0, distillation=1.0, no_answer=True)
+    flat = {
+        q.question_id: np.zeros(len(e.tokens.word_starts), np.float16) for e in examples for q in e.questions
+    }
+    stage = PhraseStage(loss=loss, batch=4, negatives="paper")
+    teacher = {name: (row, row) for name, row in flat.items()}
+    task = PhraseTask(model, tokenizer, different_questions(examples), [], stage, 1, teacher)
+    traces = CompileCounterWithBackend("aot_eager")
+    traced = torch.compile(phrase_losses, dynamic=True, fullgraph=True, backend=traces)
+    for size in (4, 3, 7, 5):
+        batch = task.collate(list(range(size)), 0)
+        seen = []
+        for task.losses in (phrase_losses, traced):
+            model.zero_grad()
+            total, parts = task.loss(batch)
+            total.backward()  # type: ignore[no-untyped-call]
+            gradients = [p.grad for p in model.parameters() if p.grad is not None]
+            seen.append([*parts.values(), *gradients])
+        for plain, other in zip(*seen, strict=True):
+            assert torch.allclose(plain, other, atol=1e-5)
+    assert traces.frame_count <= 2  # with questions that have no answer, and without
 
 
 def different_questions(examples: list[Example]) -> list[Example]:

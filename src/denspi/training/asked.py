@@ -21,7 +21,7 @@ from denspi.text.tokens import Tokenizer, Tokens
 from denspi.training.asker import Prompt
 from denspi.training.batches import Teacher
 from denspi.training.cloze import facts
-from denspi.training.examples import Example, Limits, crop, make_examples
+from denspi.training.examples import Example, ExampleQuestion, Limits, crop, make_examples
 from denspi.vectors import MAX_PHRASE_WORDS, Floats
 
 ASKED, LOGITS = "asked.json.gz", "teacher.npz"
@@ -57,9 +57,12 @@ def _region(text: str, tokens: Tokens, chance: random.Random) -> tuple[int, int]
 
 
 def articles_of(
-    paragraphs: Iterable[tuple[int, str]], questions: Iterable[Sequence[str]]
+    paragraphs: Iterable[tuple[int, str]], questions: Iterable[Sequence[str]], seed: int
 ) -> list[SquadArticle]:
-    """Paragraphs, numbered by their document, with the questions about each; nothing is answered yet."""
+    """Paragraphs, numbered by their document, with the questions about each; nothing is answered yet.
+
+    Ids carry the seed: what was asked with another one can be learnt from together.
+    """
     articles = []
     for number, group in groupby(zip(paragraphs, questions, strict=True), key=lambda each: each[0][0]):
         contexts = []
@@ -69,7 +72,7 @@ def articles_of(
                 SquadParagraph(
                     text,
                     tuple(
-                        SquadQuestion(f"asked-{number}-{place}-{nth}", question, ())
+                        SquadQuestion(f"asked-{seed}-{number}-{place}-{nth}", question, ())
                         for nth, question in enumerate(unique)
                     ),
                 )
@@ -116,21 +119,33 @@ def save_asked(
 
 
 def load_asked(
-    folder: Path, tokenizer: Tokenizer, limits: Limits, first_article: int
+    folders: Sequence[Path], tokenizer: Tokenizer, limits: Limits, first_article: int
 ) -> tuple[list[Example], dict[str, Teacher]]:
     """Examples and the reader's logits by question id; articles are numbered from `first_article` on."""
-    examples = make_examples(read_squad(folder / ASKED), tokenizer, limits, first_article)
+    examples: list[Example] = []
+    teacher: dict[str, Teacher] = {}
+    for folder in folders:
+        articles = read_squad(folder / ASKED)
+        found = make_examples(articles, tokenizer, limits, first_article)
+        answered = _logits(folder, [(e, q) for e in found for q in e.questions])
+        if not teacher.keys().isdisjoint(answered):
+            raise ModelError(f"{folder / ASKED}: has questions of another folder; make it with another seed")
+        examples += found
+        teacher |= answered
+        first_article += len(articles)
+    return examples, teacher
+
+
+def _logits(folder: Path, questions: Sequence[tuple[Example, ExampleQuestion]]) -> dict[str, Teacher]:
     with np.load(folder / LOGITS, allow_pickle=False) as arrays:
         start, end = arrays["start"], arrays["end"]
-    questions = [(e, q) for e in examples for q in e.questions]
     borders = np.cumsum([0, *(len(e.tokens.word_starts) for e, _ in questions)])
     if borders[-1] != len(start):
         raise ModelError(f"{folder / LOGITS}: does not fit {ASKED}; make both again with [ask]")
-    teacher = {
+    return {
         q.question_id: (start[a:b], end[a:b])
         for (_, q), a, b in zip(questions, borders, borders[1:], strict=False)
     }
-    return examples, teacher
 
 
 def best_phrase(start: Floats, end: Floats) -> tuple[int, int, float]:

@@ -29,7 +29,7 @@ class TensorRecord:
     def to(self, device: torch.device) -> Self:
         """The same record on `device`; what is no tensor stays as it is."""
         values = (getattr(self, field.name) for field in fields(self))
-        return type(self)(*(v.to(device, non_blocking=True) if isinstance(v, Tensor) else v for v in values))
+        return type(self)(*(_moved(v, device) if isinstance(v, Tensor) else v for v in values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +188,8 @@ def pad_words(tokens: Sequence[Tokens], offsets: Sequence[int]) -> tuple[Tensor,
 def gold_band(gold: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A boolean tensor of `shape` that is true at the listed places."""
     marks = torch.zeros(shape, dtype=torch.bool, device=gold.device)
-    marks[tuple(gold.T)] = True
-    return marks
+    # A plain True would come from the CPU, and the GPU would wait for it.
+    return marks.index_put_(tuple(gold.T), torch.ones((), dtype=torch.bool, device=gold.device))
 
 
 def same_answer(question: ExampleQuestion, example: Example) -> Iterator[tuple[int, int]]:
@@ -197,6 +197,12 @@ def same_answer(question: ExampleQuestion, example: Example) -> Iterator[tuple[i
     for answer in question.answers:
         if answer in example.text:
             yield from occurrences(answer, example.text, example.tokens)
+
+
+def _moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """A copy to a GPU waits for all its work unless it comes from pinned memory."""
+    pinned = tensor.pin_memory() if device.type == "cuda" and not tensor.is_cuda else tensor
+    return pinned.to(device, non_blocking=True)
 
 
 def _framed(ids: NDArray[np.int32], tokenizer: Tokenizer) -> NDArray[np.int32]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from denspi.dense.encoder import PhraseEncoder, WindowSettings
-from denspi.dense.model import PhraseModel
+from denspi.dense.model import PhraseModel, PhraseParts, Questions
 from denspi.dense.phrases import band, phrase_logits, word_parts
 from denspi.dense.torch_encoder import torch_encoder
 from denspi.search.reading import read_paragraph, rows_of
@@ -36,12 +36,15 @@ class PhraseTask:
         seed: int,
         teacher: dict[str, Teacher] | None = None,
         asked: Sequence[Example] = (),
+        is_compiled: bool = False,
     ) -> None:
         self.model, self.tokenizer, self.held_out = model, tokenizer, held_out
         self.examples = [e for e in examples if any(q.gold for q in e.questions)]
         self.written = len(self.examples)
         self.examples += [e for e in asked if any(q.gold for q in e.questions)]
         self.stage, self.seed = stage, seed
+        # Sizes differ from batch to batch; one compilation serves all.
+        self.losses = torch.compile(phrase_losses, dynamic=True) if is_compiled else phrase_losses
         self.teacher = teacher if stage.loss.distillation else None
         self.asked = [(n, q) for n, e in enumerate(self.examples) for q in e.questions if q.gold]
         self.neighbours = None if stage.negatives == "none" else self._find_neighbours()
@@ -75,25 +78,23 @@ class PhraseTask:
         parts = self.model.paragraphs(batch.paragraph_ids, batch.paragraph_mask)
         words = word_parts(parts, batch.first_piece, batch.last_piece)
         questions = self.model.questions(batch.question_ids, batch.question_mask)
-        starts, _, phrases = phrase_logits(
-            questions, words, batch.first_piece >= 0, batch.last_piece >= 0, MAX_PHRASE_WORDS
+        shape = len(batch.own), *batch.first_piece.shape, MAX_PHRASE_WORDS
+        logged = self.losses(
+            questions,
+            words,
+            batch.first_piece >= 0,
+            batch.last_piece >= 0,
+            batch.own,
+            gold_band(batch.gold, (shape[0], *shape[2:])),
+            batch.asked,
+            gold_band(batch.same_answer, (batch.asked, *shape[1:])) if weights.in_batch else None,
+            (batch.teacher_start, batch.teacher_end),
+            self.model.no_answer_bias if weights.no_answer else None,
+            weights.temperature,
         )
-        own = phrases[torch.arange(len(batch.own), device=phrases.device), batch.own]
-        gold = gold_band(batch.gold, tuple(own.shape))
-        no_answer = self.model.no_answer_bias if weights.no_answer else None
-        logged = {"reading": reading_loss(own, gold, no_answer).mean()}
-        total = weights.reading * logged["reading"]
-        asked = slice(0, batch.asked)  # the others have no gold, and no teacher has read them
-        if weights.in_batch:
-            same = gold_band(batch.same_answer, tuple(phrases[asked].shape))
-            logged["in_batch"] = in_batch_loss(
-                phrases[asked], starts[asked], gold[asked], same, batch.own[asked]
-            ).mean()
-            total = total + weights.in_batch * logged["in_batch"]
-        if batch.teacher_start is not None and batch.teacher_end is not None:
-            teacher = batch.teacher_start[..., None] + band(batch.teacher_end, MAX_PHRASE_WORDS, -torch.inf)
-            logged["distillation"] = distillation_loss(own[asked], teacher, weights.temperature).mean()
-            total = total + weights.distillation * logged["distillation"]
+        total = sum(
+            (getattr(weights, name) * part for name, part in logged.items()), start=0.0 * logged["reading"]
+        )
         return total, logged
 
     def validate(self) -> dict[str, float]:
@@ -132,3 +133,41 @@ class PhraseTask:
             _, question = self.asked[number]
             if not any(same_answer(question, paragraphs[row])):
                 yield row, question
+
+
+def phrase_losses(
+    questions: Questions,
+    words: PhraseParts,
+    can_start: Tensor,
+    can_end: Tensor,
+    own: Tensor,
+    gold: Tensor,
+    asked: int,
+    same_answer: Tensor | None,
+    teacher: tuple[Tensor | None, Tensor | None],
+    no_answer: Tensor | None,
+    temperature: float,
+) -> dict[str, Tensor]:
+    """The parts of the loss that there is something for, by the names of their weights.
+
+    Questions after the first `asked` have no gold, and no teacher has read them. `same_answer` is that of
+    `in_batch_loss`. One function of tensors, to be compiled whole.
+    """
+    starts, _, phrases = phrase_logits(questions, words, can_start, can_end, MAX_PHRASE_WORDS)
+    read = phrases[torch.arange(own.shape[0], device=phrases.device), own]
+    losses = {"reading": reading_loss(read, gold, no_answer).mean()}
+    if asked < own.shape[0]:
+        phrases, starts, read, gold, own = (
+            phrases[:asked],
+            starts[:asked],
+            read[:asked],
+            gold[:asked],
+            own[:asked],
+        )
+    if same_answer is not None:
+        losses["in_batch"] = in_batch_loss(phrases, starts, gold, same_answer, own).mean()
+    start, end = teacher
+    if start is not None and end is not None:
+        told = start[..., None] + band(end, MAX_PHRASE_WORDS, -torch.inf)
+        losses["distillation"] = distillation_loss(read, told, temperature).mean()
+    return losses

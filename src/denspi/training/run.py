@@ -137,7 +137,7 @@ class Run:
         flat = [prompt for each in prompts for prompt in each]
         say(f"ask: writing {len(flat)} questions about {len(paragraphs)} paragraphs")
         written = iter(write_questions(model, self.tokenizer, flat, settings.seed))
-        articles = articles_of(paragraphs, ([next(written) for _ in each] for each in prompts))
+        articles = articles_of(paragraphs, ([next(written) for _ in each] for each in prompts), settings.seed)
         examples, logits = ask_teacher(settings.teacher, articles, settings.limits, self.device)
         return save_asked(self.output / "ask", articles, examples, logits, stage.confidence)
 
@@ -158,8 +158,8 @@ class Run:
         teacher = self._teacher() if stage.loss.distillation else None
         asked: list[Example] = []
         if stage.asked:
-            folder = self.settings.asked or self.output / "ask"
-            asked, answered = load_asked(folder, self.tokenizer, self.settings.limits, len(self.articles))
+            folders = self.settings.asked or (self.output / "ask",)
+            asked, answered = load_asked(folders, self.tokenizer, self.settings.limits, len(self.articles))
             teacher = None if teacher is None else teacher | answered
         examples = self._made_up(stage) if isinstance(stage, PretrainStage) else self.examples
         task = PhraseTask(
@@ -171,6 +171,7 @@ class Run:
             self.settings.seed,
             teacher,
             asked,
+            is_compiled=self.settings.compile and self.device.type == "cuda",
         )
         self._train(name, task, stage)
 

@@ -171,7 +171,7 @@ class ExportStage:
 class RunSettings:
     """A whole run. `encoder` is a folder or a hub id; `teacher` a trained reader's folder.
 
-    `asked` is the folder that [ask] of another run left. `start`, a trained reader's folder too, hands its
+    `asked` are folders that [ask] of other runs left. `start`, a trained reader's folder too, hands its
     fine-tuned encoder to the first stage. With `lstm`, an LSTM is trained from scratch, and `encoder` gives
     nothing but its tokenizer.
     """
@@ -183,8 +183,9 @@ class RunSettings:
     report: Path | None = None  # scored once at the end; nothing is ever chosen on it
     teacher: Path | None = None
     start: Path | None = None
-    asked: Path | None = None
+    asked: tuple[Path, ...] = ()
     graphs: bool = True  # on a GPU: record the encoder's kernels once and replay them
+    compile: bool = False  # on a GPU: compile the phrase loss, which needs a C compiler there
     lstm: LstmSettings | None = None
     model: PhraseSettings = field(default_factory=PhraseSettings)
     limits: Limits = field(default_factory=Limits)
@@ -209,7 +210,7 @@ class RunSettings:
         for name, stage in (("phrase", self.phrase), ("negatives", self.negatives)):
             if stage and stage.asked and not (self.ask or self.asked):
                 raise ValueError(
-                    f"{name}.asked has no asked questions; add [ask], or set asked to a folder of it"
+                    f"{name}.asked has no asked questions; add [ask], or set asked to folders of it"
                 )
         for name, stage in (("pretrain", self.pretrain), ("phrase", self.phrase)):
             if stage and stage.negatives != "none":
@@ -233,7 +234,7 @@ def what_counts(
     """What the weights of a stage depend on, as dotted keys: a checkpoint made with others is not resumed."""
     table = asdict(settings)
     stages = ("reader", "ask", "pretrain", "phrase", "negatives", "filter", "calibrate", "export")
-    for key in (*stages, "report", "graphs"):
+    for key in (*stages, "report", "graphs", "compile"):
         del table[key]
     table[name] = asdict(stage)
     for key in ("validate_every_epochs", "checkpoint_every_seconds", "workers"):
