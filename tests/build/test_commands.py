@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,7 +96,12 @@ def test_info_counts_what_is_there(index: Path, capsys: Captured) -> None:
         for paragraph in range(segment.counts.paragraphs)
     ]
     assert found["paragraphs"] == len(rows)
-    assert found["words"] == sum(each.word_count for each in rows)
+    assert found["words_and_signs"] == sum(each.word_count for each in rows)
+    assert found["words"] == sum(
+        len(segment.paragraph_text(paragraph).split())
+        for segment in snapshot.segments
+        for paragraph in range(segment.counts.paragraphs)
+    )
     assert found["starts"] == sum(len(each.start_words) for each in rows)
     assert found["ends"] == sum(len(each.end_words) for each in rows)
     by_component = found["bytes_by_component"]
@@ -113,7 +120,7 @@ def test_info_counts_what_is_there(index: Path, capsys: Captured) -> None:
     assert cli.run(["info", "index"]) == 0
     table = capsys.readouterr().out
     assert all(name in table for name in by_component)
-    assert f"{found['words']:,}" in table
+    assert f"{found['words']:,} ({found['words_and_signs']:,} with signs)" in table
 
 
 @pytest.mark.parametrize(
@@ -177,6 +184,44 @@ def test_a_second_writer_is_told_who_the_first_is(index: Path, docs: Path, capsy
         first.delete("d0.txt")
         assert cli.run(["add", "index", "docs/d9.txt"]) == 2
     assert " is writing it; wait for it to finish" in capsys.readouterr().err
+
+
+def test_a_merge_waits_briefly_for_a_writer(index: Path, docs: Path, capsys: Captured) -> None:
+    assert cli.run(["delete", "index", "d1.txt"]) == 0
+    capsys.readouterr()
+    with Index.open(index, workers=WorkerSettings(processes=0)) as writer:
+        writer.delete("d0.txt")
+        assert cli.run(["merge", "index", "--wait", "0"]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert " is writing it; wait for it to finish" in line
+        assert cli.run(["merge", "index", "--wait", "0.1"]) == 2
+        waiting, line = capsys.readouterr().err.splitlines()
+        me = f"process {os.getpid()} on "
+        assert waiting.startswith("denspi: index: merged, and waiting up to 0.1 s for " + me)
+        assert line.startswith("denspi: index: " + me)
+        assert " is still writing it, after 0.1 s; " in line
+        assert not (index / "merging").exists()
+
+        def leave(holder: str) -> None:
+            writer.close()
+
+        assert Index.open(index).merge(60, leave) == 3
+    assert info(capsys)["deleted_documents"] == 0
+    assert not Index.open(index).verify().problems
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="has no such file names")
+def test_a_file_name_that_is_not_utf8_is_an_id_that_can_be_typed(
+    index: Path, docs: Path, capsys: Captured
+) -> None:
+    Path(os.fsdecode(b"docs/caf\xe9.txt")).write_text("joon lives in graz .")
+    assert cli.run(["update", "index", "docs"]) == 0
+    capsys.readouterr()
+    stored = Index.open(index).snapshot().document(r"caf\xe9.txt")
+    assert stored is not None
+    assert stored.source == r"docs/caf\xe9.txt"
+    assert cli.run(["delete", "index", r"caf\xe9.txt"]) == 0
+    assert capsys.readouterr().out.startswith("1 document deleted")
 
 
 def test_verify_names_the_damaged_component(index: Path, capsys: Captured) -> None:

@@ -117,7 +117,7 @@ def test_going_on_with_other_documents_leaves_no_trace_of_the_first(
     folder = tmp_path / "index"
     with pytest.raises(KeyboardInterrupt), Index.create(folder, str(model_folder), workers=HERE) as index:
         index.add(interrupted(MANY, 120))
-    assert (folder / "building.json").exists()
+    assert (folder / "building.jsonl").exists()
     others = [changed(MANY[0]), *MANY[3:8], *make_documents(150)[145:]]
     build(folder, model_folder, others)
     assert stored(folder) == by_id(others)
@@ -146,7 +146,7 @@ def test_whatever_follows_an_interrupted_update_nothing_committed_is_lost(
     now = [whole, *map(changed, MANY[:120])]
     with pytest.raises(KeyboardInterrupt), Index.open(folder, workers=HERE) as index:
         index.update(interrupted(now, 110))
-    assert (folder / "building.json").exists()
+    assert (folder / "building.jsonl").exists()
     assert stored(folder) == before
     with Index.open(folder, workers=HERE) as index:
         if then == "the same":

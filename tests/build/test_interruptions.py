@@ -71,7 +71,7 @@ def test_stopped_killed_and_finished(docs: Path, model_folder: Path, tmp_path: P
     output = tmp_path / "index"
 
     build = start(docs, output, model_folder)
-    wait_for((output / "building.json").exists, build)
+    wait_for((output / "building.jsonl").exists, build)
     workers = workers_of(build.pid)
     build.send_signal(signal.SIGINT)
     printed, problems = build.communicate()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import typer
@@ -102,6 +104,18 @@ def test_an_interrupt_is_one_line_and_exit_130(
     failing_command.append(KeyboardInterrupt())
     assert cli.run(["break"]) == 130
     assert capsys.readouterr().err == "denspi: interrupted\n"
+
+
+def test_an_interrupt_while_it_is_still_loading_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    found = subprocess.run(
+        [sys.executable, "-m", "denspi", "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+    )
+    assert (found.returncode, found.stdout, found.stderr) == (130, "", "denspi: interrupted\n")
 
 
 def test_an_interrupt_may_say_how_to_go_on(

@@ -10,6 +10,7 @@ from tests.index.made import make
 
 from denspi.index import IndexWriter, Snapshot, WriterSettings, merge_beside, verify
 from denspi.index.directory import Directory
+from denspi.index.locks import Wait
 
 Held = dict[int, int]  # number of a document -> its version
 SMALL = WriterSettings(flush_words=40)
@@ -28,11 +29,11 @@ def live(
     for _ in range(commits):
         if generator.random() < 0.2:
             say("intend", held)
-            merge_beside(directory.path, everything=True, directory=directory)
+            merge_beside(directory.path, everything=True, wait=Wait(10), directory=directory)
             say("done", held)
             continue
         with IndexWriter.open(
-            directory.path, directory=directory, settings=SMALL, resume=False, wait_seconds=10
+            directory.path, directory=directory, settings=SMALL, resume=False, wait=Wait(10)
         ) as writer:
             for _ in range(int(generator.integers(1, 5))):
                 _change(writer, held, generator)

@@ -91,7 +91,10 @@ class PoweredDirectory(Directory):
                     rebuild(ino, to / name)
                 elif ino is not None:
                     content, synced = now_contents[ino], self._contents.get(ino)
-                    torn = [synced or b"", content, bytes(len(content)), content[: len(content) // 2]]
+                    # What was appended to a synced file may be lost or torn; what was synced is not.
+                    safe_bytes = len(synced) if synced and content.startswith(synced) else 0
+                    kept, new = content[:safe_bytes], content[safe_bytes:]
+                    torn = [synced or b"", content, kept + bytes(len(new)), kept + new[: len(new) // 2]]
                     (to / name).write_bytes(content if synced == content else torn[choose(len(torn))])
 
         rebuild(self.path.stat().st_ino, into)

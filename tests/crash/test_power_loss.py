@@ -108,3 +108,39 @@ def test_a_missing_fsync_is_noticed(base: Path, tmp_path: Path, skipped: str) ->
         except Exception:  # whatever it is, it was noticed
             broken += 1
     assert broken
+
+
+@pytest.mark.parametrize("stride", [13, pytest.param(1, marks=pytest.mark.slow)])
+def test_what_was_flushed_can_be_gone_on_with(base: Path, tmp_path: Path, stride: int) -> None:
+    """The power fails at any step of three flushes: those that were finished are resumed, and are right."""
+    step = 0
+    while True:
+        scratch = tmp_path / f"{step}"
+        scratch.mkdir()
+        shutil.copytree(base, scratch / "index")
+        directory = PoweredDirectory(scratch / "index", scratch / "graveyard", step)
+        flushed: list[str] = []
+        try:
+            with IndexWriter.open(directory.path, directory=directory) as writer:
+                for number in (3, 4, 5):
+                    writer.add(*make(number, paragraphs=1, words=8, version=number))
+                    writer.flush()
+                    flushed.append(f"d{number}")
+        except PowerLossError:
+            pass
+        for number, choose in enumerate([losing, reordering, at_random(step), at_random(step + 1)]):
+            survived = tmp_path / f"{step}-{number}"
+            directory.survives(survived, choose)
+            with IndexWriter.open(survived, resume=True) as writer:
+                resumed = list(writer.resumed_ids())
+                assert resumed[: len(flushed)] == flushed
+                for other in range(3 + len(resumed), 6):
+                    writer.add(*make(other, paragraphs=1, words=8, version=other))
+                writer.commit()
+            assert_whole(survived, {**FIRST, 3: 3, 4: 4, 5: 5})
+            shutil.rmtree(survived)
+        shutil.rmtree(scratch)
+        if len(flushed) == 3:
+            break
+        step += stride
+    assert step > 50

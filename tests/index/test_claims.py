@@ -7,6 +7,7 @@ import os
 import shutil
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from denspi.index.blocks import BlockSums
 from denspi.index.leftovers import BUILDING
 from denspi.index.manifest import MANIFEST, sealed
 from denspi.index.texts import STRETCH_LIMIT_BYTES
+from denspi.index.verify import bytes_to_verify
 from denspi.sparse import weigh_question
 
 
@@ -123,9 +125,10 @@ def test_claimed_counts_of_unfinished_changes_are_not_believed(folder: Path) -> 
     with IndexWriter.open(folder) as writer:
         writer.add(*make(9))
         writer.flush()
-    body = json.loads((folder / BUILDING).read_bytes())["content"]
+    header, line, _ = (folder / BUILDING).read_bytes().split(b"\n")
+    body = json.loads(line)["content"]
     body["segments"][0]["counts"]["documents"] = 1 << 40
-    (folder / BUILDING).write_bytes(sealed(body))
+    (folder / BUILDING).write_bytes(header + b"\n" + sealed(body) + b"\n")
     with IndexWriter.open(folder, resume=True) as writer:
         assert writer.resumed_documents == 0
 
@@ -154,11 +157,11 @@ def test_a_file_that_is_not_listed_is_never_opened(
 
 
 def test_megabytes_that_would_unpack_to_gigabytes(folder: Path) -> None:
-    part, blocks = part_of(folder, "segment"), (1 << 31) >> 15
-    block = zlib.compress(b"a" * (1 << 15), 9)
+    part, blocks = part_of(folder, "segment"), (1 << 31) >> 12
+    block = zlib.compress(b"a" * (1 << 12), 9)
     rewrite(folder, part, "texts", block * blocks)
     ends = np.arange(blocks + 1, dtype="<u8") * len(block)
-    rewrite(folder, part, "texts_blocks", ends.tobytes(), 8)
+    rewrite(folder, part, "texts_blocks_4096", ends.tobytes(), 8)
     size = 1 << 31
     rewrite(folder, part, "document_bytes", np.array([0, size, size, size, size], "<u8").tobytes(), 8)
     assert any("more than is ever written" in each for each in verify(folder).problems)
@@ -176,3 +179,35 @@ def test_a_document_that_would_not_be_given_back_is_not_taken(folder: Path) -> N
             with pytest.raises(InputError, match="split it"):
                 writer.add(document, rows)
         assert writer.commit() == 1
+
+
+def test_miscounted_runs_are_named(folder: Path) -> None:
+    part = part_of(folder, "segment")
+    counts = np.fromfile(folder / part / "paragraph_runs", np.uint32)
+    rewrite(folder, part, "paragraph_runs", (counts + 1).tobytes())
+    assert any("paragraph_runs miscounts paragraph 0" in line for line in verify(folder).problems)
+
+
+def test_verify_tells_of_all_that_it_reads(folder: Path) -> None:
+    told: list[int] = []
+    assert verify(folder, told.append).problems == ()
+    assert sum(told) == bytes_to_verify(folder)
+    assert min(told) >= 0
+    assert sum(told) > sum(path.stat().st_size for path in folder.rglob("texts"))
+    assert bytes_to_verify(folder / "nowhere") == 0
+
+
+def test_long_ids_do_not_fill_the_screen(folder: Path) -> None:
+    document, rows = make(0)
+    long_id = replace(document, document_id="x" * 5000)
+    refused: list[Callable[[IndexWriter], None]] = [
+        lambda writer: writer.add(long_id, rows[:1]),
+        lambda writer: writer.add(replace(long_id, metadata={"k": {1}}), rows),
+        lambda writer: writer.add(replace(long_id, metadata={1: "k"}), rows),  # type: ignore[dict-item]
+        lambda writer: [writer.add(long_id, rows) for _ in range(2)],
+    ]
+    for add in refused:
+        with IndexWriter.open(folder) as writer, pytest.raises(InputError) as raised:
+            add(writer)
+        assert "xxx..." in str(raised.value)
+        assert len(str(raised.value)) < 500

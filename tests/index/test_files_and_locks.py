@@ -21,6 +21,7 @@ from denspi.errors import StorageError
 from denspi.index import IndexWriter, MergePolicy, Snapshot, WriterSettings, locks, merge_beside, verify
 from denspi.index.directory import Directory
 from denspi.index.leftovers import BUILDING, LOCK
+from denspi.index.locks import Wait
 from denspi.sparse import build as sparse_build
 
 EACH = WriterSettings(flush_words=1)
@@ -141,7 +142,7 @@ def test_a_merge_leaves_unfinished_changes_alone(tmp_path: Path) -> None:
         other.add(*make(n))
     timer = threading.Timer(0.3, other.close)  # interrupted: flushed, not committed
     timer.start()
-    assert merge_beside(folder, wait_seconds=60) == 4
+    assert merge_beside(folder, wait=Wait(60)) == 4
     timer.join()
     assert (folder / BUILDING).exists()
     with IndexWriter.open(folder, resume=True) as writer:

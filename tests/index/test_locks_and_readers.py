@@ -16,6 +16,7 @@ from denspi.errors import IndexLockedError, InputError, StorageError
 from denspi.index import IndexWriter, ModelRecord, Snapshot, WriterSettings, merge_beside, verify
 from denspi.index.directory import Directory
 from denspi.index.leftovers import MERGE_LOCK
+from denspi.index.locks import Wait
 
 
 def test_the_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
@@ -28,7 +29,7 @@ def test_the_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
             IndexWriter.open(folder)
         assert "\n" not in str(told.value)
         with pytest.raises(IndexLockedError):
-            IndexWriter.open(folder, wait_seconds=0.05)
+            IndexWriter.open(folder, wait=Wait(0.05))
     with IndexWriter.open(folder) as writer:
         assert writer.generation == 1
 
@@ -38,7 +39,7 @@ def test_a_writer_may_wait_for_another(tmp_path: Path) -> None:
     build(folder, [make(1)])
     first = IndexWriter.open(folder)
     threading.Timer(0.1, first.close).start()
-    with IndexWriter.open(folder, wait_seconds=60) as second:
+    with IndexWriter.open(folder, wait=Wait(60)) as second:
         assert second.generation == 1
 
 
@@ -249,7 +250,7 @@ def test_an_unfinished_build_without_resume_is_begun_anew(tmp_path: Path) -> Non
         writer.add(*make(2))
         writer.commit()
     assert_holds(Snapshot.open(tmp_path / "index"), [make(2)])
-    assert not (tmp_path / "index" / "building.json").exists()
+    assert not (tmp_path / "index" / "building.jsonl").exists()
 
 
 def test_an_unfinished_build_of_another_model_is_not_mixed(tmp_path: Path) -> None:

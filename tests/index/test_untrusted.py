@@ -263,10 +263,10 @@ def test_a_text_block_that_would_unpack_to_gigabytes(sound: Path, tmp_path: Path
     part, bomb = segment.name, zlib.compress(bytes(200_000_000), 9)
     del segment
     (folder / part / "texts").write_bytes(bomb)
-    (folder / part / "texts_blocks").write_bytes(np.array([0, len(bomb)], "<u8").tobytes())
+    (folder / part / "texts_blocks_4096").write_bytes(np.array([0, len(bomb)], "<u8").tobytes())
     table = json.loads((folder / part / "table.json").read_bytes())
     for entry in table["components"]:
-        if entry["name"] in ("texts", "texts_blocks"):
+        if entry["name"] in ("texts", "texts_blocks_4096"):
             content, sums = (folder / part / entry["name"]).read_bytes(), BlockSums()
             sums.add(content)
             width = 1 if entry["name"] == "texts" else 8

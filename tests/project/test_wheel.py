@@ -43,4 +43,4 @@ def test_metadata(wheel: zipfile.ZipFile) -> None:
     core = [text for text in metadata.get_all("Requires-Dist", []) if "extra ==" not in text]
     assert not [text for text in core if text.startswith(("torch", "transformers"))]
     assert {"corpus", "train", "serve", "cluster", "dev"} <= set(metadata.get_all("Provides-Extra", []))
-    assert b"denspi = denspi.cli:main" in wheel.read(f"{folder}/entry_points.txt")
+    assert b"denspi = denspi.__main__:main" in wheel.read(f"{folder}/entry_points.txt")

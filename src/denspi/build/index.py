@@ -16,6 +16,7 @@ from types import TracebackType
 
 from denspi.build.encoding import encode_anywhere
 from denspi.build.info import IndexInfo, describe
+from denspi.build.lists import attach_missing_lists
 from denspi.build.long_paragraphs import with_short_paragraphs
 from denspi.build.model import DEFAULT_MODEL, IndexModel, model_for_new_index, model_of_index
 from denspi.build.parts import Outdated, parts_from
@@ -24,8 +25,9 @@ from denspi.build.resuming import Resumed
 from denspi.build.workers import WorkerSettings
 from denspi.corpus.records import Item, shortened
 from denspi.dense.encoder import PhraseEncoder
-from denspi.errors import IndexLockedError, InputError
+from denspi.errors import IndexLockedError, InputError, ModelError
 from denspi.index.leftovers import strangers
+from denspi.index.locks import NO_WAIT, Wait
 from denspi.index.manifest import MANIFEST
 from denspi.index.merge_beside import merge_beside
 from denspi.index.rows import ParagraphRows
@@ -133,7 +135,10 @@ class Index:
         return describe(self.folder.as_posix(), self.snapshot())
 
     def verify(self, on_bytes: Callable[[int], None] = lambda _: None) -> VerifyReport:
-        """Read every byte of the newest generation; the report names what is damaged."""
+        """Read every byte of the newest generation; the report names what is damaged.
+
+        `on_bytes` hears of every stretch that has been read, and of what is read a second time again.
+        """
         return verify_index(self.folder, on_bytes)
 
     # Changing
@@ -186,7 +191,8 @@ class Index:
             generation = writer.commit()
             self.close()
             with suppress(IndexLockedError):  # somebody writes or merges: a later commit will merge
-                generation = merge_beside(self.folder, wait_seconds=0.0)
+                generation = merge_beside(self.folder)
+                generation = self._attach_lists()
         except KeyboardInterrupt:
             generation = max(generation, writer.generation)
             if generation == before:
@@ -195,11 +201,17 @@ class Index:
             on_stopped()
         return generation
 
-    def merge(self) -> int:
-        """Commit, then write all segments as few, without deleted documents. Scores stay as they are."""
+    def merge(self, wait_seconds: float = 0.0, on_wait: Callable[[str], None] = lambda _: None) -> int:
+        """Commit, then write all segments as few, without deleted documents. Scores stay as they are.
+
+        It copies beside whoever writes and needs the lock only at the end, where it waits so long for it:
+        `on_wait` hears for whom. `IndexLockedError` if that was not enough; what it copied is given up.
+        """
         self.commit()
         self._snapshot = None
-        return merge_beside(self.folder, everything=True)
+        wait = Wait(wait_seconds, on_wait)
+        merge_beside(self.folder, everything=True, wait=wait)
+        return self._attach_lists(wait)
 
     def refit(self, on_stopped: Callable[[], None] = lambda: None) -> int:
         """Commit with idf as a fresh build would have it."""
@@ -219,6 +231,13 @@ class Index:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _attach_lists(self, wait: Wait = NO_WAIT) -> int:
+        """Large segments get their vector index; the newest generation."""
+        try:
+            return attach_missing_lists(self.folder, lambda: self.model().codec(), wait)
+        except ModelError:  # only compact rows need the model, and searches find all without lists
+            return self.snapshot().generation
 
     def _writing(self) -> tuple[IndexWriter, Resumed]:
         if self._writer is None or self._resumed is None:

@@ -1,4 +1,4 @@
-"""What an index holds and what it costs, from its manifest and tables alone: no row and no text is read."""
+"""What an index holds and what it costs, from tables and one number a paragraph: reads no row, no text."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _SEGMENT_COMPONENTS = {
     "end_chars": "places of rows",
     "texts": "texts",
     "texts_blocks": "texts",
+    "texts_blocks_4096": "texts",
 }
 _PARTS = {
     "norms": "sparse norms",
@@ -39,7 +40,8 @@ class IndexInfo:
     precision: str
     documents: int
     paragraphs: int
-    words: int  # of the index: runs of letters and digits, and single signs
+    words: int  # runs between white space, as the paper's and all our sizes count them
+    words_and_signs: int  # what phrases are made of: runs of letters and digits, and single signs
     starts: int  # kept start rows
     ends: int
     segments: int
@@ -79,7 +81,8 @@ def describe(folder: str, snapshot: Snapshot) -> IndexInfo:
         precision=model.precision,
         documents=live.documents,
         paragraphs=live.paragraphs,
-        words=live.words,
+        words=snapshot.live_runs,
+        words_and_signs=live.words,
         starts=live.starts,
         ends=live.ends,
         segments=len(snapshot.segments),

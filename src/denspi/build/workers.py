@@ -28,7 +28,7 @@ _PROGRAM = "import sys; sys.path.append(sys.argv[1]); import denspi.build.worker
 _PACKAGE = str(Path(denspi.__file__).resolve().parents[1])
 # numpy's matrix products would start a thread for each core in each process; compact codes, which many small
 # products make, would take longer than the encoder where these threads wait for each other.
-_ONE_THREAD = {
+ONE_THREAD = {
     "TOKENIZERS_PARALLELISM": "false",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -138,7 +138,7 @@ class _Worker:
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 process_group=0,
-                env=os.environ | _ONE_THREAD,
+                env=os.environ | ONE_THREAD,
             )
         self.connection = Connection(ours.detach())
 

@@ -42,13 +42,25 @@ def delete_command(
     typer.echo(f"{counted(deleted, 'document')} deleted; generation {generation}")
 
 
-def merge_command(index: IndexFolder) -> None:
+def merge_command(
+    index: IndexFolder,
+    wait_seconds: Annotated[
+        float,
+        typer.Option("--wait", metavar="SECONDS", min=0, help="For a process that writes the index."),
+    ] = 60,
+) -> None:
     """Write all segments as few, without the deleted documents; no score changes."""
     from denspi.build.index import Index
 
+    def say_waiting(holder: str) -> None:
+        typer.echo(
+            f"denspi: {index}: merged, and waiting up to {wait_seconds:g} s for {holder}, who writes it",
+            err=True,
+        )
+
     with Index.open(index) as opened:
         before = opened.info()
-        generation = opened.merge()
+        generation = opened.merge(wait_seconds, say_waiting)
         after = opened.info()
     typer.echo(
         f"{counted(before.segments, 'segment')}, {size_shown(before.bytes)}: now "
@@ -82,15 +94,10 @@ def info_command(
 
 def verify_command(index: IndexFolder) -> None:
     """Read every byte of an index; exit code 2 names each component that is damaged."""
-    from denspi.build.index import Index, verify_index
+    from denspi.build.index import verify_index
+    from denspi.index.verify import bytes_to_verify
 
-    def total() -> int:
-        try:
-            return Index.open(index).info().bytes
-        except IndexDamagedError:  # which is what `verify` will name
-            return 0
-
-    with progress_bar("checking", total, in_bytes=True) as show:
+    with progress_bar("checking", lambda: bytes_to_verify(index), in_bytes=True) as show:
         report = verify_index(index, show)
     if report.generation is None:
         raise IndexDamagedError(report.problems[0])
@@ -131,9 +138,9 @@ def _print_info(info: IndexInfo) -> None:
         ("model", f"{info.model} ({info.fingerprint[:12]}), {info.precision}"),
         ("documents", f"{info.documents:,}"),
         ("paragraphs", f"{info.paragraphs:,}"),
-        ("words", f"{info.words:,}, signs counted"),
-        ("starts kept", _kept(info.starts, info.words)),
-        ("ends kept", _kept(info.ends, info.words)),
+        ("words", f"{info.words:,} ({info.words_and_signs:,} with signs)"),
+        ("starts kept", _kept(info.starts, info.words_and_signs)),
+        ("ends kept", _kept(info.ends, info.words_and_signs)),
         ("segments", f"{info.segments:,}"),
         ("deleted", f"{counted(info.deleted_documents, 'document')}, {share}"),
     ):
@@ -148,5 +155,5 @@ def _print_info(info: IndexInfo) -> None:
     console.print(sizes)
 
 
-def _kept(rows: int, words: int) -> str:
-    return f"{rows:,} ({100 * rows / max(1, words):.0f}% of the words)"
+def _kept(rows: int, words_and_signs: int) -> str:
+    return f"{rows:,} ({100 * rows / max(1, words_and_signs):.0f}% of the words and signs)"

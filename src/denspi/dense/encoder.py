@@ -114,6 +114,10 @@ class PhraseEncoder:
             f"the model has no {precision} code, which the index needs; train it in the filter stage"
         )
 
+    def knows_word(self, word: str) -> bool:
+        """Whether the model has a piece for the whole of a lower-case word."""
+        return self.tokenizer.has_piece(word)
+
     def encode_questions(self, questions: Sequence[str]) -> QuestionVectors:
         """A question longer than the limit is cut: its first words carry the most."""
         limit = min(self.settings.question_pieces, self.runtime.max_pieces - 2)

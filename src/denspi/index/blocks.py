@@ -112,9 +112,7 @@ class Checked:
         if not self._all_checked and self._row_bytes and len(rows):
             first = self._first_byte + rows.astype(np.int64) * self._row_bytes
             blocks = np.concatenate([first, first + (self._row_bytes - 1)]) // BLOCK_BYTES
-            flags = np.frombuffer(self._is_checked, np.uint8)
-            for block in np.unique(blocks[flags.take(blocks, mode="clip") == 0]).tolist():
-                self._check_blocks(block, block + 1)
+            self._check_each(blocks)
         chosen: NDArray[Any] = self._values[rows]
         return chosen
 
@@ -127,11 +125,8 @@ class Checked:
             first = self._first_byte + begins[is_some].astype(np.int64) * self._row_bytes
             last = self._first_byte + ends[is_some].astype(np.int64) * self._row_bytes - 1
             first, last = first // BLOCK_BYTES, last // BLOCK_BYTES
-            flags = np.frombuffer(self._is_checked, np.uint8)
             for further in range(int((last - first).max(initial=-1)) + 1):
-                blocks = np.minimum(first + further, last)
-                for block in np.unique(blocks[flags.take(blocks, mode="clip") == 0]).tolist():
-                    self._check_blocks(block, block + 1)
+                self._check_each(np.minimum(first + further, last))
         return self._values
 
     def check(self, begin: int, end: int) -> None:
@@ -158,6 +153,11 @@ class Checked:
             first = (self._first_byte + begin * self._row_bytes) // mmap.PAGESIZE * mmap.PAGESIZE
             size = self._first_byte + end * self._row_bytes - first
             self._mapping.madvise(mmap.MADV_DONTNEED, first, size)
+
+    def _check_each(self, blocks: NDArray[np.int64]) -> None:
+        unchecked = blocks[np.frombuffer(self._is_checked, np.uint8).take(blocks, mode="clip") == 0]
+        for block in np.unique(unchecked).tolist() if len(unchecked) else ():
+            self._check_blocks(block, block + 1)
 
     def _check_blocks(self, first: int, end: int) -> None:
         stored, sums, is_checked = self._stored, self._sums, self._is_checked

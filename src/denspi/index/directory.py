@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from denspi.errors import IndexDamagedError, StorageError
-from denspi.index.locks import Lease, Lock, lease_file, lock_file, nobody_leases
+from denspi.index.locks import NO_WAIT, Lease, Lock, Wait, lease_file, lock_file, nobody_leases
 
 LEASED = "table.json"
 """The file of a part that its readers hold a shared lock on."""
@@ -94,6 +94,15 @@ class Directory:
             self.rename(new, self.path / name)
             self.fsync_folder(self.path)
 
+    def append(self, name: str, content: bytes) -> None:
+        """Add to the file `name`: after a crash all that was there is, and any beginning of `content`."""
+        path = self.path / name
+        with self.reporting():
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(descriptor, "ab") as file:
+                file.write(content)
+            self.fsync_file(path)
+
     def rename_folder(self, old: str, new: str) -> None:
         """Give a finished folder its name, durably."""
         with self.reporting():
@@ -164,10 +173,10 @@ class Directory:
 
     # Locks
 
-    def lock(self, name: str, wait_seconds: float = 0.0) -> Lock:
+    def lock(self, name: str, wait: Wait = NO_WAIT) -> Lock:
         """The exclusive lock `name`, or IndexLockedError that says who has it."""
         with self.reporting():
-            return lock_file(self.path / name, wait_seconds)
+            return lock_file(self.path / name, wait)
 
     def holds(self, lock: Lock, name: str) -> bool:
         """Whether a lock that was taken as `name` still keeps others out."""
@@ -200,13 +209,13 @@ def _explained(error: OSError, folder: Path) -> StorageError:
     path = error.filename if isinstance(error.filename, str | os.PathLike) else folder
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StorageError(
-            f"{path}: the disk is full; free some space and try again; the last commit is whole"
+            f"{path}: the disk is full; free some space and try again; nothing committed is lost"
         )
     if error.errno in (errno.EACCES, errno.EPERM):
         return StorageError(f"{path}: permission denied; give yourself access to the index folder")
     if error.errno == errno.EROFS:
-        return StorageError(f"{path}: read-only file system; copy the index to a place that can be written")
+        return StorageError(f"{path}: read-only file system; use a folder that can be written")
     if error.errno == errno.ELOOP:
         return IndexDamagedError(f"{path}: a link instead of a file; the index is damaged or not one of ours")
     reason = error.strerror or type(error).__name__
-    return StorageError(f"{path}: {reason}; check the folder and try again; the last commit is whole")
+    return StorageError(f"{path}: {reason}; check the folder and try again; nothing committed is lost")

@@ -17,7 +17,7 @@ from denspi.errors import IndexDamagedError
 from denspi.index.blocks import Checked
 from denspi.index.manifest import Counts
 from denspi.index.part import PartReader
-from denspi.index.segment_writer import hash_id
+from denspi.index.segment_writer import count_runs, hash_id
 from denspi.index.texts import TextReader
 from denspi.types import Document, Span
 
@@ -44,6 +44,10 @@ class StoredDocuments:
         """The folder of its rows, which names a segment in every generation."""
         return self._rows.ref.folder
 
+    def stored_bytes(self, *ends_of_names: str) -> int:
+        """Of its components whose names end so."""
+        return sum(each.size_bytes for each in self._rows.components if each.name.endswith(ends_of_names))
+
     @cached_property
     def document_paragraphs(self) -> NDArray[np.int64]:
         """``[document + 1]`` the first paragraph of each document; last, the number of paragraphs."""
@@ -57,6 +61,15 @@ class StoredDocuments:
     def paragraph_words(self) -> Checked:
         """``[paragraph]`` how many words each paragraph has, filtered ones included."""
         return self._array("paragraph_words", self.counts.paragraphs, "uint32")
+
+    @cached_property
+    def paragraph_runs(self) -> NDArray[np.int64]:
+        """``[paragraph]`` runs between white space; counted in the texts of a segment that is older."""
+        count = self.counts.paragraphs
+        if not self._rows.lists("paragraph_runs"):
+            return np.array([count_runs(self.paragraph_text(number)) for number in range(count)], np.int64)
+        runs: NDArray[np.int64] = self._array("paragraph_runs", count, "uint32").whole().astype(np.int64)
+        return runs
 
     @cached_property
     def paragraph_chars(self) -> Checked:
@@ -74,7 +87,7 @@ class StoredDocuments:
 
     def paragraph_text(self, paragraph: int) -> str:
         """The text of one paragraph."""
-        document = int(self.documents_of(np.array([paragraph]))[0])
+        document = int(np.searchsorted(self.document_paragraphs, paragraph, side="right")) - 1
         begin = int(self.document_bytes[document])
         first, last = self.paragraph_bytes.rows(paragraph, paragraph + 1)[0].tolist()
         return self._decode(self._texts.read(begin + first, begin + last))

@@ -26,6 +26,7 @@ from denspi.index.segment import SegmentReader
 from denspi.index.segment_writer import write_documents
 from denspi.index.sparse_part import open_frequencies
 from denspi.index.tombstones import write_tombstones
+from denspi.index.unfinished import UnfinishedLog
 from denspi.index.working import WorkingSegment, open_committed, open_written
 from denspi.sparse.norms import Norms
 from denspi.types import Document
@@ -201,17 +202,11 @@ class Draft:
 
     # Going on after an interruption
 
-    def building(self) -> Building:
-        """What has been written so far."""
-        written = [each for each in self.segments if not each.is_committed]
-        deleted = {
-            each.reader.name: tuple(np.flatnonzero(each.is_deleted).tolist())
-            for each in self.segments
-            if each.is_changed
-        }
-        counted = tuple((each.rows, each.reader.counts) for each in written)
-        base = self._base.generation if self._base else 0
-        return Building(base, self.next_part, self.model, counted, deleted)
+    def record_in(self, log: UnfinishedLog) -> None:
+        """Note what has been written so far, if it could be gone on with."""
+        if self.can_be_resumed:
+            base = self._base.generation if self._base else 0
+            log.record(base, self.next_part, self.model, self.segments)
 
     def resume(self, building: Building) -> int:
         """Take up what an interrupted writer had written; how many documents that is.
@@ -223,7 +218,7 @@ class Draft:
             self.segments[-1].is_resumed = True
             self.segments[-1].reader.check_rows()
         by_name = {each.reader.name: each for each in self.segments}
-        for name, numbers in building.deleted.items():
+        for name, numbers in building.deleted:
             segment = by_name.get(name)
             if segment is not None and all(number < len(segment.is_deleted) for number in numbers):
                 segment.delete(numbers)

@@ -9,7 +9,7 @@ from denspi.index.components import PART_NAME
 from denspi.index.directory import NEW, Directory
 from denspi.index.manifest import MANIFEST
 
-BUILDING = "building.json"
+BUILDING = "building.jsonl"
 LOCK = "lock"
 MERGE_LOCK = "merge.lock"
 MERGING = "merging"

@@ -13,8 +13,9 @@ import os
 import socket
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from denspi.errors import IndexLockedError
@@ -60,24 +61,40 @@ class Lease:
         self._finalizer()
 
 
-def lock_file(path: Path, wait_seconds: float) -> Lock:
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How long to wait for a lock that somebody holds; `on_wait` hears of the holder, once, at the start."""
+
+    seconds: float = 0.0
+    on_wait: Callable[[str], None] = lambda _: None
+
+
+NO_WAIT = Wait()
+
+
+def lock_file(path: Path, wait: Wait) -> Lock:
     """Take the lock, or raise IndexLockedError with the holder's process and host."""
-    deadline = time.monotonic() + wait_seconds
-    lock = _lock_once(path, deadline)
+    deadline = time.monotonic() + wait.seconds
+    lock = _lock_once(path, wait, deadline)
     while not lock.is_of(path):  # somebody removed the file between our opening and locking it
         lock.forget()
-        lock = _lock_once(path, deadline)
+        lock = _lock_once(path, wait, deadline)
     return lock
 
 
-def _lock_once(path: Path, deadline: float) -> Lock:
+def _lock_once(path: Path, wait: Wait, deadline: float) -> Lock:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
+        is_told = False
         while not _flock(descriptor, fcntl.LOCK_EX):
             if time.monotonic() >= deadline:
+                so_far = f"is still writing it, after {wait.seconds:g} s" if wait.seconds else "is writing it"
                 raise IndexLockedError(
-                    f"{path.parent}: {_holder(descriptor)} is writing it; wait for it to finish, or stop it"
+                    f"{path.parent}: {_holder(descriptor)} {so_far}; wait for it to finish, or stop it"
                 )
+            if not is_told:
+                wait.on_wait(_holder(descriptor))
+                is_told = True
             time.sleep(_POLL_SECONDS)
     except BaseException:
         os.close(descriptor)

@@ -59,6 +59,7 @@ def _copy(writer: SegmentWriter, source: Source) -> None:
         np.diff(segment.starts.offsets)[paragraphs],
         np.diff(segment.ends.offsets)[paragraphs],
         segment.paragraph_words.at(paragraphs),
+        segment.paragraph_runs[paragraphs],
         segment.paragraph_chars.at(paragraphs),
         segment.paragraph_bytes.at(paragraphs),
     )

@@ -12,27 +12,28 @@ from pathlib import Path
 
 from denspi.index.directory import Directory
 from denspi.index.leftovers import MERGE_LOCK, MERGING
+from denspi.index.locks import NO_WAIT, Wait
 from denspi.index.merge import MOST_AT_ONCE, Source, merge_rows
 from denspi.index.merge_policy import MergePolicy, Size, due_merges, joined_runs
 from denspi.index.part import PartWriter
 from denspi.index.segment import SegmentReader
 from denspi.index.snapshot import Snapshot, open_snapshot
-from denspi.index.writer import IndexWriter, UnfinishedError
-
-_WAIT_SECONDS = 3600.0
+from denspi.index.unfinished import UnfinishedError
+from denspi.index.writer import IndexWriter
 
 
 def merge_beside(
     folder: Path,
     everything: bool = False,
     policy: MergePolicy | None = None,
-    wait_seconds: float = _WAIT_SECONDS,
+    wait: Wait = NO_WAIT,
     directory: Directory | None = None,
 ) -> int:
     """Merge what the policy says, or `everything` into as few segments as it allows; the last generation.
 
-    Waits so long for a writer to finish before each commit. IndexLockedError if another merge is running.
-    Where that writer was interrupted, its changes could still be gone on with: then nothing more is merged.
+    Waits so long for a writer to finish before each commit; IndexLockedError if it does not, or if another
+    merge is running. What was committed before that stays merged. Where that writer was interrupted, its
+    changes could still be gone on with: then nothing more is merged.
     """
     directory, policy = directory or Directory(folder), policy or MergePolicy()
     lock = directory.lock(MERGE_LOCK)
@@ -45,7 +46,7 @@ def merge_beside(
                 if not chosen:
                     return snapshot.generation
                 try:
-                    _merge(directory, folder, chosen, wait_seconds, snapshot)
+                    _merge(directory, folder, chosen, wait, snapshot)
                 except UnfinishedError:
                     return snapshot.generation
     finally:
@@ -68,16 +69,14 @@ def _merge(
     directory: Directory,
     folder: Path,
     chosen: Sequence[SegmentReader],
-    wait_seconds: float,
+    wait: Wait,
     snapshot: Snapshot,
 ) -> None:
     sources = [Source(segment, segment.live) for segment in chosen]
     part = PartWriter(directory, MERGING)
     try:
         rows, counts = merge_rows(part, snapshot.model, sources)
-        with IndexWriter.open(
-            folder, wait_seconds=wait_seconds, directory=directory, keep_unfinished=True
-        ) as writer:
+        with IndexWriter.open(folder, wait=wait, directory=directory, keep_unfinished=True) as writer:
             snapshot.close()  # the writer holds the sources from here on, and deletes them after the commit
             adopted = writer.commit_merge(sources, MERGING, rows, counts)
     except BaseException:

@@ -131,6 +131,9 @@ class PartReader:
             raise
         self._opened: dict[str, Checked] = {}
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._components
+
     @property
     def components(self) -> tuple[Component, ...]:
         """What the table lists."""
@@ -162,6 +165,10 @@ class PartReader:
         """How many rows the table says that a component has; 0 where it lists none of this name."""
         found = self._components.get(name)
         return found.shape[0] if found else 0
+
+    def lists(self, name: str) -> bool:
+        """Whether the table has a component of this name."""
+        return name in self._components
 
     def check_all(self) -> None:
         """Check every byte of every component, without keeping them in memory."""

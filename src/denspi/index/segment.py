@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from denspi.errors import IndexDamagedError
 from denspi.index.blocks import Checked
 from denspi.index.documents import StoredDocuments
+from denspi.index.lists import StartLists, open_lists
 from denspi.index.manifest import Counts, ModelRecord
 from denspi.index.part import PartReader
 from denspi.index.rows import ParagraphRows
@@ -91,6 +92,11 @@ class SegmentReader(StoredDocuments):
         """Everything that was stored of a paragraph, as it came in."""
         word_count = int(self.paragraph_words.rows(paragraph, paragraph + 1)[0])
         return ParagraphRows(word_count, *self.starts.cut(paragraph), *self.ends.cut(paragraph))
+
+    @cached_property
+    def start_lists(self) -> StartLists | None:
+        """The vector index over the start rows, where there is one."""
+        return open_lists(self.lists, self.model.layout, self.counts.starts)
 
     @cached_property
     def live(self) -> NDArray[np.bool_]:

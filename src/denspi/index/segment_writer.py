@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from denspi.corpus.records import shortened
 from denspi.errors import InputError
 from denspi.index.components import PartRef
 from denspi.index.manifest import Counts, ModelRecord
@@ -48,6 +49,11 @@ def encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+def count_runs(text: str) -> int:
+    """Its words as people count them, and `denspi corpus` too: runs between white space."""
+    return len(text.split())
+
+
 def hash_id(document_id: str) -> int:
     """The number that a document id is found by."""
     return int.from_bytes(hashlib.blake2b(encode_text(document_id), digest_size=8).digest(), "little")
@@ -56,19 +62,18 @@ def hash_id(document_id: str) -> int:
 def encode_record(document: Document) -> bytes:
     """Everything about a document but its text and paragraphs, as one JSON list."""
     record = [document.document_id, document.title, document.source, dict(document.metadata)]
+    name = repr(shortened(document.document_id))
     if not _is_shallow(record[-1], _DEEPEST):
-        raise InputError(
-            f"{document.document_id!r}: metadata of more than {_DEEPEST} levels; nest them less deeply"
-        )
+        raise InputError(f"{name}: metadata of more than {_DEEPEST} levels; nest them less deeply")
     try:
         encoded = json.dumps(record, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
-            f"{document.document_id}: metadata that JSON cannot hold ({error}); use texts, numbers and lists"
+            f"{name}: metadata that JSON cannot hold ({error}); use texts, numbers and lists"
         ) from None
     if json.loads(encoded) != record:
         raise InputError(
-            f"{document.document_id!r}: id, title, source or metadata that JSON gives back otherwise (two "
+            f"{name}: id, title, source or metadata that JSON gives back otherwise (two "
             "halves of a surrogate pair, keys that are no texts, tuples); use texts, numbers and lists"
         )
     _check_size(document, len(encoded), "id, title, source and metadata")
@@ -84,7 +89,7 @@ def check_text(document: Document) -> None:
 def _check_size(document: Document, size_bytes: int, what: str) -> None:
     if size_bytes > STRETCH_LIMIT_BYTES:
         raise InputError(
-            f"{document.document_id[:100]!r}: {what} of {size_bytes} bytes, an index holds "
+            f"{shortened(document.document_id)!r}: {what} of {size_bytes} bytes, an index holds "
             f"{STRETCH_LIMIT_BYTES} of a document; split it"
         )
 
@@ -124,7 +129,7 @@ class SegmentWriter:
         self._texts = enter(TextWriter(part, "texts"))
         self._records = enter(TextWriter(part, "records"))
         self._paragraphs: dict[str, list[NDArray[Any]]] = {
-            name: [] for name in ("starts", "ends", "words", "chars", "bytes")
+            name: [] for name in ("starts", "ends", "words", "runs", "chars", "bytes")
         }
         self._documents: dict[str, list[NDArray[Any]]] = {
             name: [] for name in ("paragraphs", "bytes", "record_bytes", "hashes")
@@ -142,11 +147,12 @@ class SegmentWriter:
         starts: NDArray[np.integer],  # [paragraph] number of start rows
         ends: NDArray[np.integer],  # [paragraph] number of end rows
         words: NDArray[np.integer],  # [paragraph]
+        runs: NDArray[np.integer],  # [paragraph] what people count as words
         chars: NDArray[np.integer],  # [paragraph, 2] span in the document's text
         in_bytes: NDArray[np.integer],  # [paragraph, 2] the same span in its UTF-8
     ) -> None:
         """The next paragraphs."""
-        for name, values in zip(self._paragraphs, (starts, ends, words, chars, in_bytes), strict=True):
+        for name, values in zip(self._paragraphs, (starts, ends, words, runs, chars, in_bytes), strict=True):
             self._paragraphs[name].append(values)
 
     def add_documents(
@@ -178,6 +184,7 @@ class SegmentWriter:
         part.whole("paragraph_starts", starts.astype(np.uint32))
         part.whole("paragraph_ends", ends.astype(np.uint32))
         part.whole("paragraph_words", counts["words"].astype(np.uint32))
+        part.whole("paragraph_runs", counts["runs"].astype(np.uint32))
         part.whole("paragraph_chars", _joined(paragraphs["chars"], 2).astype(np.uint32))
         part.whole("paragraph_bytes", _joined(paragraphs["bytes"], 2).astype(np.uint32))
         part.whole("document_paragraphs", _offsets(documents["paragraphs"]).astype(np.uint32))
@@ -227,6 +234,7 @@ def _add_document(writer: SegmentWriter, document: Document, paragraphs: Sequenc
         np.array([len(rows.start_words) for rows in paragraphs], np.int64),
         np.array([len(rows.end_words) for rows in paragraphs], np.int64),
         np.array([rows.word_count for rows in paragraphs], np.int64),
+        np.array([count_runs(text) for text in document.paragraph_texts()], np.int64),
         np.array([(span.start_char, span.end_char) for span in document.paragraphs], np.int64).reshape(-1, 2),
         _spans_in_bytes(document),
     )

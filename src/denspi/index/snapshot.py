@@ -71,6 +71,11 @@ class Snapshot:
         """What can be found: documents, paragraphs, words, starts, ends."""
         return self.manifest.live
 
+    @cached_property
+    def live_runs(self) -> int:
+        """Words of the live documents as people count them: runs between white space."""
+        return sum(int(each.paragraph_runs[each.live_paragraphs].sum()) for each in self.segments)
+
     @property
     def size_bytes(self) -> int:
         """Bytes of everything that this generation consists of."""

@@ -15,14 +15,17 @@ import numpy as np
 from denspi.errors import DenspiError
 from denspi.index.components import PartRef
 from denspi.index.directory import Directory
+from denspi.index.lists import finding as list_finding
 from denspi.index.manifest import MANIFEST, Manifest
 from denspi.index.part import PartReader
 from denspi.index.segment import SegmentReader, SideRows
-from denspi.index.segment_writer import hash_id
+from denspi.index.segment_writer import SIDES, count_runs, hash_id
 from denspi.index.snapshot import Snapshot, open_snapshot, read_manifest_bytes
 from denspi.index.verify_sparse import sparse_disagreements
 
 _CHUNK_ROWS = 1 << 20
+_PLACES, _TEXTS, _POSTINGS = ("{side}_words", "{side}_chars"), ("texts", "records"), (".npy",)
+_READ_AGAIN = (*(name.format(side=side) for side in SIDES for name in _PLACES), *_TEXTS, *_POSTINGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class VerifyReport:
 def verify(folder: Path, on_bytes: Callable[[int], None] = lambda _: None) -> VerifyReport:
     """Check everything that the current generation consists of. Never raises for damage.
 
-    `on_bytes` hears of the bytes of each component that has been read.
+    `on_bytes` hears of all that has been read, in an undamaged index of `bytes_to_verify` together.
     """
     directory = Directory(folder)
     try:
@@ -52,9 +55,19 @@ def verify(folder: Path, on_bytes: Callable[[int], None] = lambda _: None) -> Ve
         return _damaged_report(directory, manifest, len(content), str(error), on_bytes)
     problems = [problem for part in snapshot.parts for problem in _damage(part, on_bytes)]
     if not problems:
-        problems = list(_disagreements(snapshot))
+        problems = list(_disagreements(snapshot, on_bytes))
     components = sum(len(part.components) + 1 for part in snapshot.parts) + 1
     return VerifyReport(snapshot.generation, components, snapshot.size_bytes, tuple(problems))
+
+
+def bytes_to_verify(folder: Path) -> int:
+    """How much `verify` reads where nothing is damaged: all, and some of it again; 0 if it cannot tell."""
+    try:
+        snapshot = open_snapshot(Directory(folder))
+    except DenspiError:  # which `verify` will name
+        return 0
+    once = sum(component.size_bytes for part in snapshot.parts for component in part.components)
+    return once + sum(segment.stored_bytes(*_READ_AGAIN) for segment in snapshot.segments)
 
 
 def _damaged_report(
@@ -93,7 +106,7 @@ def _damage(part: PartReader, on_bytes: Callable[[int], None]) -> Iterator[str]:
         on_bytes(component.size_bytes)
 
 
-def _disagreements(snapshot: Snapshot) -> Iterator[str]:
+def _disagreements(snapshot: Snapshot, on_bytes: Callable[[int], None]) -> Iterator[str]:
     """What undamaged components say that cannot be."""
     live_hashes: list[int] = []
     try:
@@ -106,10 +119,14 @@ def _disagreements(snapshot: Snapshot) -> Iterator[str]:
                 yield f"{segment.name}: the manifest miscounts its deleted documents"
             if segment.counts_of(np.ones(len(segment.live), np.bool_)) != entry.counts:
                 yield f"{segment.name}: the manifest miscounts what it holds"
-            yield from _side_disagreements(segment, segment.starts, "start")
-            yield from _side_disagreements(segment, segment.ends, "end")
-            yield from _document_disagreements(segment)
+            for side, rows in zip(SIDES, (segment.starts, segment.ends), strict=True):
+                yield from _side_disagreements(segment, rows, side)
+                on_bytes(segment.stored_bytes(*(name.format(side=side) for name in _PLACES)))
+            yield from _document_disagreements(segment, on_bytes)
             yield from sparse_disagreements(segment)
+            if segment.start_lists and (problem := list_finding(segment.start_lists)):
+                yield f"{segment.start_lists.rows.name}: {problem}"
+            on_bytes(segment.stored_bytes(*_POSTINGS))
             live_hashes += segment.hashes[segment.live].tolist()
     except DenspiError as error:
         yield str(error)
@@ -131,8 +148,8 @@ def _side_disagreements(segment: SegmentReader, rows: SideRows, side: str) -> It
             yield f"{rows.chars.name}: {side} characters leave their paragraphs"
 
 
-def _document_disagreements(segment: SegmentReader) -> Iterator[str]:
-    hashes = segment.hashes
+def _document_disagreements(segment: SegmentReader, on_bytes: Callable[[int], None]) -> Iterator[str]:
+    hashes, size_bytes, told_bytes = segment.hashes, segment.stored_bytes(*_TEXTS), 0
     for number in range(segment.counts.documents):
         document = segment.document(number)
         if hash_id(document.document_id) != hashes[number]:
@@ -141,3 +158,8 @@ def _document_disagreements(segment: SegmentReader) -> Iterator[str]:
         for paragraph, text in zip(range(first, last), document.paragraph_texts(), strict=True):
             if segment.paragraph_text(paragraph) != text:
                 yield f"{segment.paragraph_bytes.name}: paragraph {paragraph} is cut in another place"
+            if segment.paragraph_runs[paragraph] != count_runs(text):
+                yield f"{segment.name}: paragraph_runs miscounts paragraph {paragraph}"
+        read_bytes = size_bytes * (number + 1) // segment.counts.documents  # texts are compressed together
+        on_bytes(read_bytes - told_bytes)
+        told_bytes = read_bytes

@@ -15,21 +15,22 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from denspi.corpus.records import shortened
 from denspi.errors import IndexDamagedError, IndexLockedError, InputError, StorageError
-from denspi.index.building import Building
 from denspi.index.components import PartRef
 from denspi.index.directory import Directory
 from denspi.index.draft import Draft
 from denspi.index.fit import is_due
-from denspi.index.leftovers import BUILDING, LOCK, remove_leftovers, remove_unnamed, strangers
-from denspi.index.manifest import MANIFEST, MANIFEST_LIMIT_BYTES, Counts, Manifest, ModelRecord
+from denspi.index.hold import Hold
+from denspi.index.leftovers import remove_leftovers, remove_unnamed, strangers
+from denspi.index.locks import NO_WAIT, Wait
+from denspi.index.manifest import MANIFEST, MANIFEST_LIMIT_BYTES, Counts, ModelRecord
 from denspi.index.merge import Source
 from denspi.index.merge_policy import MergePolicy
-from denspi.index.rows import ParagraphRows, check_rows
-from denspi.index.segment_writer import check_text, encode_record
+from denspi.index.pending import Pending, check_document
+from denspi.index.rows import ParagraphRows
+from denspi.index.unfinished import UnfinishedError, UnfinishedLog, find_unfinished
 from denspi.types import Document
-
-_CHARACTERS_PER_WORD = 16  # texts without rows count too
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,6 @@ class WriterSettings:
     policy: MergePolicy = field(default_factory=MergePolicy)
 
 
-class UnfinishedError(StorageError):
-    """Somebody's changes were flushed and not committed; they could still be gone on with."""
-
-
 class IndexWriter:
     """A context manager; leaving it without `commit` leaves the index as it was."""
 
@@ -54,31 +51,28 @@ class IndexWriter:
         model: ModelRecord | None,  # of a new index; None for one that is there
         resume: bool,
         settings: WriterSettings | None,
-        wait_seconds: float = 0.0,
+        wait: Wait = NO_WAIT,
         keep_unfinished: bool = False,
     ) -> None:
         self._directory, self._settings = directory, settings or WriterSettings()
-        self._pending: dict[str, tuple[Document, Sequence[ParagraphRows]]] = {}
-        self._pending_words = 0
+        self._pending, self._log = Pending(), UnfinishedLog(directory)
         self._wants_fit = False
-        self._lock = directory.lock(LOCK, wait_seconds)
+        self._hold = Hold(directory, wait)
         self._is_open = True
         try:
-            content = directory.read("", MANIFEST, MANIFEST_LIMIT_BYTES)
-            self._content = content  # of the manifest that the changes are changes to
-            self._manifest = Manifest.of(content, str(directory.path / MANIFEST)) if content else None
-            if self._manifest is not None and model is not None:  # somebody else was faster
+            manifest = self._hold.manifest
+            if manifest is not None and model is not None:  # somebody else was faster
                 raise InputError(f"{directory.path}: already holds an index; choose another folder")
-            recorded = self._manifest.model if self._manifest else model
+            recorded = manifest.model if manifest else model
             assert recorded is not None
             self._resumed_documents = 0
-            if keep_unfinished and self._find_building(recorded) is not None:
+            if keep_unfinished and find_unfinished(directory, self.generation, recorded):
                 raise UnfinishedError(
                     f"{directory.path}: unfinished changes; go on with the command that began them"
                 )
             self._draft = self._begin(recorded, resume)
         except BaseException:
-            self._lock.release()
+            self._hold.release()
             raise
 
     @classmethod
@@ -107,7 +101,7 @@ class IndexWriter:
         folder: Path,
         *,
         resume: bool = False,
-        wait_seconds: float = 0.0,
+        wait: Wait = NO_WAIT,
         settings: WriterSettings | None = None,
         directory: Directory | None = None,
         keep_unfinished: bool = False,
@@ -119,12 +113,12 @@ class IndexWriter:
         directory = directory or Directory(folder)
         if directory.read("", MANIFEST, MANIFEST_LIMIT_BYTES) is None:
             raise InputError(f"{folder}: not an index (no {MANIFEST}); build one with: denspi index")
-        return cls(directory, None, resume, settings, wait_seconds, keep_unfinished)
+        return cls(directory, None, resume, settings, wait, keep_unfinished)
 
     @property
     def generation(self) -> int:
         """The last committed generation; 0 before the first."""
-        return self._manifest.generation if self._manifest else 0
+        return self._hold.generation
 
     @property
     def model(self) -> ModelRecord:
@@ -142,8 +136,8 @@ class IndexWriter:
 
     def document(self, document_id: str) -> Document | None:
         """The live or pending document of this id."""
-        if document_id in self._pending:
-            return self._pending[document_id][0]
+        if (pending := self._pending.get(document_id)) is not None:
+            return pending
         found = self._draft.find(document_id)
         return found[0].reader.document(found[1]) if found else None
 
@@ -178,23 +172,22 @@ class IndexWriter:
         """Add a document with the rows of each of its paragraphs; InputError if its id is there already."""
         self._require_open()
         if document.document_id in self:
-            raise InputError(f"{document.document_id}: already in the index; update it instead")
-        self._check(document, paragraphs)
+            name = shortened(document.document_id)
+            raise InputError(f"{name}: already in the index; update it instead")
+        check_document(document, paragraphs, self.model.layout)
         self._put(document, paragraphs)
 
     def update(self, document: Document, paragraphs: Sequence[ParagraphRows]) -> None:
         """Put a document in the place of the one with its id, or add it where there is none."""
         self._require_open()
-        self._check(document, paragraphs)
+        check_document(document, paragraphs, self.model.layout)
         self.delete(document.document_id)
         self._put(document, paragraphs)
 
     def delete(self, document_id: str) -> bool:
         """Remove a document; False if there is none of this id."""
         self._require_open()
-        pending = self._pending.pop(document_id, None)
-        if pending is not None:
-            self._pending_words -= _weight(*pending)
+        if self._pending.remove(document_id):
             return True
         found = self._draft.find(document_id)
         if found is not None:
@@ -206,11 +199,9 @@ class IndexWriter:
         self._require_open()
         self._require_sole()
         if self._pending:
-            self._draft.append(list(self._pending.values()))
+            self._draft.append(self._pending.all())
             self._pending.clear()
-            self._pending_words = 0
-            if self._draft.can_be_resumed:
-                self._directory.publish(BUILDING, self._draft.building().encoded())
+            self._draft.record_in(self._log)
 
     def merge(self) -> None:
         """Write all segments as few; visible, as everything, after `commit`. Scores stay as they are."""
@@ -244,7 +235,7 @@ class IndexWriter:
         """Forget everything since the last commit, flushed segments included."""
         self._require_open()
         self._pending.clear()
-        self._pending_words, self._wants_fit = 0, False
+        self._wants_fit = False
         self._draft.release()
         self._draft = self._begin(self._draft.model, resume=False)
 
@@ -253,7 +244,7 @@ class IndexWriter:
         if self._is_open:
             self._is_open = False
             self._draft.release()
-            self._lock.release()
+            self._hold.release()
 
     def __enter__(self) -> IndexWriter:
         return self
@@ -272,28 +263,27 @@ class IndexWriter:
             draft.fit_anew()
         manifest = draft.finish(self.generation + 1)
         self._require_sole()
-        content = manifest.encoded()
         try:
-            self._directory.publish(MANIFEST, content)
+            self._hold.publish(manifest)
         except BaseException:
             self.close()  # the disk may have the old manifest or the new one: whoever opens it next will see
             raise
-        self._manifest, self._content, self._wants_fit = manifest, content, False
+        self._wants_fit = False
         draft.is_now(manifest)
         with suppress(StorageError):  # it is committed; what cannot be removed now, the next writer will
-            self._directory.remove_file(BUILDING)
-            remove_unnamed(self._directory, {part.folder for part in manifest.parts})
+            self._log.drop()
+            remove_unnamed(self._directory, self._hold.part_folders)
         return manifest.generation
 
     def _begin(self, model: ModelRecord, resume: bool) -> Draft:
-        building = self._find_building(model) if resume else None
-        named = {part.folder for part in self._manifest.parts} if self._manifest else set()
+        building = find_unfinished(self._directory, self.generation, model) if resume else None
+        named = self._hold.part_folders
         if building is None:
-            self._directory.remove_file(BUILDING)
+            self._log.drop()
         else:
             named |= {rows.folder for rows, _ in building.segments}
         remove_leftovers(self._directory, named)
-        draft = Draft(self._directory, self._manifest, model)
+        draft = Draft(self._directory, self._hold.manifest, model)
         self._resumed_documents = 0
         if building is not None:
             try:
@@ -303,62 +293,18 @@ class IndexWriter:
                 return self._begin(model, resume=False)
         return draft
 
-    def _find_building(self, model: ModelRecord) -> Building | None:
-        try:
-            content = self._directory.read("", BUILDING, MANIFEST_LIMIT_BYTES)
-            building = Building.of(content, BUILDING) if content else None
-        except IndexDamagedError:
-            return None  # nothing that was committed is in it
-        if building is None or building.base != self.generation:
-            return None
-        if not building.model.gives_the_rows_of(model):
-            theirs, ours = (
-                f"{each.name!r} ({each.fingerprint[:12]}, {each.precision})"
-                for each in (building.model, model)
-            )
-            raise InputError(
-                f"{self._directory.path}: the unfinished build is with model {theirs}, not {ours}; "
-                "go on with that model, or choose another folder"
-            )
-        return building
-
     def _put(self, document: Document, paragraphs: Sequence[ParagraphRows]) -> None:
-        self._pending[document.document_id] = (document, paragraphs)
-        self._pending_words += _weight(document, paragraphs)
-        if self._pending_words >= self._settings.flush_words:
+        self._pending.put(document, paragraphs)
+        if self._pending.words >= self._settings.flush_words:
             self.flush()
 
-    def _check(self, document: Document, paragraphs: Sequence[ParagraphRows]) -> None:
-        name, spans = document.document_id, document.paragraphs
-        if len(paragraphs) != len(spans):
-            raise InputError(
-                f"{name}: {len(spans)} paragraphs but rows of {len(paragraphs)}; encode it again"
-            )
-        layout = self.model.layout
-        for number, (rows, span) in enumerate(zip(paragraphs, spans, strict=True)):
-            check_rows(rows, len(span), layout, f"{name}, paragraph {number}")
-        check_text(document)
-        encode_record(document)
-
     def _require_sole(self) -> None:
-        """Nobody else has written: whoever removes the lock file lets a second writer in."""
-        directory = self._directory
-        if not directory.holds(self._lock, LOCK):
-            finding = f"its file {LOCK!r} was removed or replaced while this writer held it"
-        elif directory.read("", MANIFEST, MANIFEST_LIMIT_BYTES) != self._content:
-            finding = "somebody else has committed meanwhile"
-        else:
-            return
-        self.close()
-        raise IndexLockedError(
-            f"{directory.path}: {finding}; nothing of this one was committed, make the changes again"
-        )
+        try:
+            self._hold.require_sole()
+        except IndexLockedError:
+            self.close()
+            raise
 
     def _require_open(self) -> None:
         if not self._is_open:
             raise StorageError(f"{self._directory.path}: this writer is closed; open another one")
-
-
-def _weight(document: Document, paragraphs: Sequence[ParagraphRows]) -> int:
-    words = sum(rows.word_count for rows in paragraphs)
-    return max(1, words, len(document.text) // _CHARACTERS_PER_WORD)

@@ -91,6 +91,10 @@ class Tokenizer:
         """The piece ids of each text alone, for texts that nobody cuts phrases out of (questions)."""
         return [np.array(encoding.ids, dtype=np.int32) for encoding in self._encodings(texts)]
 
+    def has_piece(self, text: str) -> bool:
+        """Whether one piece stands for the whole of it, as for common words."""
+        return self._backend.token_to_id(text) is not None
+
     def decode(self, ids: Sequence[int]) -> str:
         """Text that these pieces could stand for; special tokens are left out."""
         return self._backend.decode(list(ids))
