@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,7 @@ from denspi.index import directory
 from denspi.search.candidates import Limits
 from denspi.search.searcher import Searcher
 from denspi.search.strategies import STRATEGIES
+from denspi.search.view import SearchView
 from denspi.search.why_not import Step
 from denspi.text.answers import exact_match, mean_scores
 from denspi.types import Document, Span
@@ -104,12 +107,7 @@ def traced(searcher: Searcher, articles: list[SquadArticle], settings: OpenSetti
 
 def test_what_the_index_holds(searcher: Searcher, articles: list[SquadArticle]) -> None:
     """A stored answer is one that `why_not` does not call filtered."""
-    title, paragraph = articles[0].title, articles[0].paragraphs[0]
-    no_phrase = SquadAnswer("and works as a", paragraph.context.index("and works as a"))
-    odd = SquadQuestion("odd", "who does what ?", (no_phrase,))
-    articles = [SquadArticle(title, (SquadParagraph(paragraph.context, (odd,)),)), *articles[1:]]
     outcomes = traced(searcher, articles, OpenSettings("exact"))
-    kept = set()
     for title, context, question in asked_questions(articles):
         reached = outcomes[question.question_id].recall["index"]
         if title == MISSING:
@@ -127,8 +125,31 @@ def test_what_the_index_holds(searcher: Searcher, articles: list[SquadArticle]) 
         assert reached.document
         assert reached.paragraph
         assert reached.answer == is_stored
-        kept.add(reached.answer)
-    assert kept == {True, False}  # the filter drops some, which the figures must show
+
+
+def test_what_the_filter_drops_is_not_held(tmp_path: Path) -> None:
+    text = (
+        "In 1889 the tower was opened by Gustave Eiffel, whose company designed and built it for the fair. "
+        "It is as high as a building of 81 storeys, and it was the tallest structure that had ever been made."
+    )
+    with Index.create(tmp_path / "index", "small") as made:
+        made.add([Document("tower", "Tower", text, (Span(0, len(text)),))])
+        made.commit()
+    searcher = Searcher(Index.open(tmp_path / "index"), compiled=False)
+    steps = {
+        word: searcher.why_not("who ?", "tower", Span(*word.span())).step
+        for word in re.finditer(r"\w+", text)
+    }
+    filtered = [word for word, step in steps.items() if step in (Step.START_FILTERED, Step.END_FILTERED)]
+    assert 0 < len(filtered) < len(steps)
+    questions = tuple(
+        SquadQuestion(str(word.start()), "who ?", (SquadAnswer(word[0], word.start()),)) for word in steps
+    )
+    outcomes = traced(
+        searcher, [SquadArticle("tower", (SquadParagraph(text, questions),))], OpenSettings("exact")
+    )
+    for word in steps:
+        assert outcomes[str(word.start())].recall["index"].answer == (word not in filtered)
 
 
 def test_what_retrieval_reaches(searcher: Searcher, articles: list[SquadArticle]) -> None:
@@ -154,6 +175,38 @@ def without_times(result: OpenResult) -> dict[str, object]:
     return {
         name: getattr(result, name) for name in ("em", "f1", "top_k_em", "questions", "recall", "strategy")
     }
+
+
+@pytest.mark.parametrize("strategy", ["hybrid", "exact"])
+def test_batches_find_what_single_questions_find(
+    strategy: str, searcher: Searcher, articles: list[SquadArticle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one_by_one = evaluate_open(searcher, articles, OpenSettings(strategy))
+    assert one_by_one.batch_seconds_per_question is None
+    monkeypatch.setattr("denspi.evaluation.open.TIMED_QUESTIONS", 6)
+    outcomes = traced(searcher, articles, OpenSettings(strategy))
+    assert [each.is_alone for each in outcomes.values()] == [number % 9 == 0 for number in range(54)]
+    assert list(outcomes) == [question.question_id for _, _, question in asked_questions(articles)]
+    in_batches = evaluate_open(searcher, articles, OpenSettings(strategy))
+    assert without_times(in_batches) == without_times(one_by_one)
+    assert in_batches.batch_seconds_per_question is not None
+    assert in_batches.batch_seconds_per_question > 0
+
+
+def test_the_sparse_weight_reaches_the_search(
+    searcher: Searcher, articles: list[SquadArticle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights: list[float | None] = []
+    weigh = searcher._asked
+
+    def noted(questions: Sequence[str], view: SearchView, weight: float | None, *others: bool) -> object:
+        weights.append(weight)
+        return weigh(questions, view, weight, *others)
+
+    monkeypatch.setattr(searcher, "_asked", noted)
+    evaluate_open(searcher, articles[:1], OpenSettings("exact", sparse_weight=0.0))
+    assert len(weights) > 1
+    assert set(weights) == {0.0}  # the answers' and those of the stages
 
 
 def test_it_goes_on_where_it_stopped(
@@ -233,6 +286,8 @@ def test_the_command(index: Path, facts: Path, tmp_path: Path, capsys: pytest.Ca
     assert (found["questions"], found["strategy"], found["k"]) == (10, "hybrid", 5)
     assert found["recall"]["index"]["paragraph"] == 100
     kept = state.read_bytes()
+    assert cli.run([*arguments, "--sparse-weight", "0"]) == 2
+    assert "its evaluation has sparse_weight" in capsys.readouterr().err
     assert cli.run([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == found  # times too: nothing was asked again
     assert state.read_bytes() == kept

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from denspi.errors import InputError
-from denspi.search.questions import MAX_QUESTION_CHARS, clean_question
+from denspi.search.questions import MAX_QUESTION_CHARS, clean_question, with_question_mark
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,18 @@ def test_what_cannot_be_asked_is_refused_in_one_line(text: str, finding: str) ->
 )
 def test_everything_else_is_asked(text: str, cleaned: str) -> None:
     assert clean_question(text) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("danube source", "danube source?"),
+        ("in 1990", "in 1990?"),
+        ("Where?", "Where?"),
+        ("Tell me.", "Tell me."),
+        ("איפה", "איפה?"),
+        ("أين؟", "أين؟"),
+    ],
+)
+def test_the_model_reads_a_question_mark(text: str, read: str) -> None:
+    assert with_question_mark(text) == read

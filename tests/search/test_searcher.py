@@ -49,6 +49,9 @@ class MadeUpEncoder:
 
     codec = PhraseEncoder.codec
 
+    def knows_word(self, word: str) -> bool:
+        return word != "rievr"
+
     def encode_questions(self, questions: Sequence[str]) -> QuestionVectors:
         rows = [np.random.default_rng(list(text.encode())).standard_normal((2, 6)) for text in questions]
         vectors = np.array(rows, np.float32).reshape(-1, 2, 6)
@@ -415,3 +418,14 @@ class TestWhyNot:
                         assert why.score <= best.score
         assert Step.OVERLAP in found
         assert found <= {Step.OVERLAP, Step.LENGTH, Step.ANSWER}
+
+
+def test_a_slip_is_read_as_what_was_meant_unless_one_says_not_to(searcher: Searcher) -> None:
+    meant, slipped = searcher.ask("Which river?"), searcher.ask("Which rievr?")
+    assert meant.read_as is None
+    assert slipped.read_as == "Which river?"
+    assert slipped.answers == meant.answers
+    as_it_stands = searcher.ask("Which rievr?", repair=False)
+    assert as_it_stands.read_as is None
+    assert as_it_stands.answers != meant.answers
+    assert [each.read_as for each in searcher.ask_batch(["Which river?", "the rievr"])] == [None, "the river"]

@@ -8,11 +8,11 @@ from tests.search.conftest import SPARSE_WEIGHT, ask
 from tests.search.oracle import Phrase, all_phrases, dot, offered
 
 from denspi.errors import InputError
-from denspi.search.asked import AskedQuestion, scan
+from denspi.search.asked import AskedQuestion, scan_starts
 from denspi.search.candidates import Candidates, Limits, Stopwatch
 from denspi.search.exact import bounds_of, closer_bounds
 from denspi.search.kernels import PER_PARAGRAPH
-from denspi.search.starts import FlatStarts
+from denspi.search.starts import ListedStarts
 from denspi.search.strategies import STRATEGIES, dense_first, exact, find_strategy, hybrid, sparse_first
 from denspi.search.view import SearchView, SegmentView
 
@@ -131,7 +131,7 @@ def test_dense_first_tries_the_best_starts(view: SearchView, seed: int, count: i
             for row in range(*starts.offsets[paragraph : paragraph + 2].tolist()):
                 scores.append((-dot(starts.codes[row], question.fixed.start_weights), number, row))
     best = {place[1:] for place in sorted(scores)[:count]}
-    source = FlatStarts().top_starts(view, question, count)
+    source = ListedStarts(probes=1).top_starts(view, question, count)
     assert {(number, row) for number, each in source for row in each.tolist()} == best
     kept = {
         place: [phrase for phrase in each if (place[0], phrase.start_row) in best]
@@ -153,7 +153,9 @@ def test_hybrid_is_the_union_of_starts_and_paragraphs(view: SearchView, seed: in
             sums.append((-both[paragraph], number, paragraph))
     whole = {place[1:] for place in sorted(sums)[:3]}
     starts = {
-        (number, row) for number, each in FlatStarts().top_starts(view, question, 15) for row in each.tolist()
+        (number, row)
+        for number, each in ListedStarts(probes=1).top_starts(view, question, 15)
+        for row in each.tolist()
     }
     kept = {
         place: [p for p in each if place in whole or (place[0], p.start_row) in starts]
@@ -215,7 +217,7 @@ def test_what_may_not_be_found_is_not(view: SearchView, name: str) -> None:
 def test_questions_scanned_together_are_as_alone(view: SearchView) -> None:
     together = [ask(view, seed) for seed in SEEDS]
     for segment in view.segments:
-        scan(together, view, segment)
+        scan_starts(together, view, segment)
     for seed, question in zip(SEEDS, together, strict=True):
         assert rows(exact(view, question, Limits())) == rows(exact(view, ask(view, seed), Limits()))
 

@@ -1,19 +1,17 @@
-"""What a reply looks like: to people, in lines that fit their terminal, and to programs, as JSON.
+"""What a reply looks like to people, in lines that fit their terminal; to programs, see `search.reply_json`.
 
 Documents are written by strangers: control characters of theirs never reach the terminal.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from denspi.cli.wording import counted, print_wrapped
+from denspi.search.reply_json import encodable
 
 if TYPE_CHECKING:
     from denspi.search.searcher import Reply
@@ -24,31 +22,10 @@ _INDENT = "   "
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def json_line(reply: Reply, **about: str) -> str:
-    """Everything that a reply holds, after what is said about it; `latency_ms` is the sum of the stages."""
-    fields: dict[str, Any] = {
-        **about,
-        "answers": [dataclasses.asdict(answer) for answer in reply.answers],
-        "strategy": reply.strategy,
-        "generation": reply.generation,
-        "documents_visited": reply.documents_visited,
-        "latency_ms": round(sum(reply.stages_ms.values()), 3),
-        "stages_ms": {name: round(ms, 3) for name, ms in reply.stages_ms.items()},
-        "certificate": _certificate(reply),
-    }
-    return _encodable(json.dumps(fields, ensure_ascii=False, allow_nan=False))
-
-
-def _certificate(reply: Reply) -> dict[str, float | None] | None:
-    """JSON knows no infinity, which is the bound of what is left where nothing is."""
-    if reply.certificate is None:
-        return None
-    fields = dataclasses.asdict(reply.certificate)
-    return {name: value if math.isfinite(value) else None for name, value in fields.items()}
-
-
 def print_reply(reply: Reply, explain: bool = False) -> None:
     """The best answer first, each with its sentence; then what it took."""
+    if reply.read_as is not None:
+        print_wrapped(f"Read as: {_printable(reply.read_as)}")
     if not reply.answers:
         finding = "nothing found is sure enough" if reply.documents_visited else "there is nothing to search"
         typer.secho(f"No answer: {finding}.", bold=True)
@@ -109,10 +86,5 @@ def _print_explanation(answer: Answer) -> None:
     print_wrapped(f"matched: {_printable(shown) or 'no word of the question'}", indent=_INDENT)
 
 
-def _encodable(text: str) -> str:
-    """Halves of surrogate pairs, which no output takes, as question marks."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
 def _printable(text: str) -> str:
-    return _CONTROL.sub(" ", _encodable(text))
+    return _CONTROL.sub(" ", encodable(text))

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from denspi.cli.answers_shown import json_line, print_reply
+from denspi.cli.answers_shown import print_reply
 from denspi.cli.indexing import IndexFolder
 from denspi.cli.progress import progress_bar
 from denspi.errors import DenspiError, InputError
+from denspi.search.reply_json import reply_json
 
 if TYPE_CHECKING:
     from denspi.search.searcher import Reply, Searcher, SearchOptions
@@ -92,7 +93,7 @@ def ask_command(
 
     def print_one(text: str, reply: Reply) -> None:
         if as_json:
-            typer.echo(json_line(reply, question=_clean(text)))
+            typer.echo(reply_json(reply, question=_clean(text)))
         else:
             print_reply(reply, explain)
 
@@ -153,7 +154,7 @@ def _answer_file(
             some = questions[first : first + at_once]
             replies = searcher.ask_batch([each.text for each in some], k, strategy, **options)
             for each, reply in zip(some, replies, strict=True):
-                typer.echo(json_line(reply, id=each.question_id, question=_clean(each.text)))
+                typer.echo(reply_json(reply, id=each.question_id, question=_clean(each.text)))
             show(len(some))
 
 

@@ -100,6 +100,14 @@ def open_command(
         str,
         typer.Option("--strategy", metavar="NAME", help="sparse_first, dense_first, hybrid or exact."),
     ] = "hybrid",
+    sparse_weight: Annotated[
+        float | None,
+        typer.Option(
+            "--sparse-weight",
+            metavar="X",
+            help="How much words count: the model's own by default, 0 to leave them out.",
+        ),
+    ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only the first N questions.")
     ] = None,
@@ -114,30 +122,22 @@ def open_command(
     """Put every question to the whole index: exact match, F1, time, and what each stage finds."""
     from denspi.build.index import Index
     from denspi.corpus.squad import read_squad
-    from denspi.evaluation.open import OpenSettings, asked_questions, evaluate_open
+    from denspi.evaluation.open import OpenSettings, asked_questions, evaluate_open, evaluated
     from denspi.evaluation.outcomes import OutcomeFile
     from denspi.evaluation.reading import first_questions
     from denspi.search.searcher import Searcher
     from denspi.search.strategies import find_strategy
 
     find_strategy(strategy)
-    settings = OpenSettings(strategy)
+    settings = OpenSettings(strategy, sparse_weight=sparse_weight)
     articles = read_squad(data)
     if limit is not None:
         articles = list(first_questions(articles, limit))
     total = _count_questions(articles)
     if not total:
         raise InputError(f"{data}: holds no question with an answer")
-    searcher = Searcher(Index.open(index))
-    snapshot = searcher.view.snapshot
-    about: dict[str, str | int] = {
-        "strategy": strategy,
-        "k": settings.k,
-        "model": snapshot.model.fingerprint,
-        "generation": snapshot.generation,
-        "documents": snapshot.live.documents,
-        "words": snapshot.live.words,
-    }
+    searcher = Searcher(Index.open(index), threads=os.cpu_count() or 1)
+    about = evaluated(searcher, settings)
     with (
         _goes_on(resume),
         OutcomeFile(resume, about) if resume else nullcontext() as state,
@@ -194,7 +194,14 @@ def _print_open(result: OpenResult) -> None:
         f"on {result.questions:,} questions ({result.strategy})"
     )
     latency_ms = 1000 * result.seconds_per_question
-    typer.echo(f"{latency_ms:.1f} ms and {result.documents_per_question:,.1f} documents a question")
+    in_batches = (
+        f" ({1000 * result.batch_seconds_per_question:.1f} ms in batches)"
+        if result.batch_seconds_per_question is not None
+        else ""
+    )
+    typer.echo(
+        f"{latency_ms:.1f} ms{in_batches} and {result.documents_per_question:,.1f} documents a question"
+    )
     typer.echo(f"{'recall':<12}{'document':>10}{'paragraph':>11}{'answer':>9}")
     for stage, found in result.recall.items():
         typer.echo(f"{stage:<12}{found['document']:>10.1f}{found['paragraph']:>11.1f}{found['answer']:>9.1f}")

@@ -1,23 +1,28 @@
 """The open setting, the paper's Table 2: every question is put to a whole index, not to its own paragraph.
 
-Owns the sums. Questions are asked one by one, as people ask them, and timed from text to answers; what each
-stage has found is looked at afterwards, off the clock. Opens no file.
+Owns the sums. An evenly spread sample of the questions is asked one by one, as people ask them, and timed
+from text to answers; the others are asked in batches, which give the same answers. What each stage has found
+is looked at afterwards, off the clock. Opens no file.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from denspi.corpus.squad import SquadArticle, SquadQuestion
 from denspi.evaluation.outcomes import Outcome
 from denspi.evaluation.recall import RecallOfStages
+from denspi.search.asked import AskedQuestion
+from denspi.search.batch import QUESTIONS_AT_ONCE
 from denspi.search.candidates import Limits
 from denspi.search.searcher import DEFAULT_STRATEGY, Reply, Searcher
 from denspi.text.answers import exact_match, f1
 
 DEFAULT_K = 5
+TIMED_QUESTIONS = 200
+"""How many are asked one by one, about; of fewer questions, all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,16 @@ class OpenSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question, where its answer stands, and whether it is asked by itself."""
+
+    title: str
+    context: str  # the text of the paragraph
+    question: SquadQuestion
+    is_alone: bool
+
+
+@dataclass(frozen=True, slots=True)
 class OpenResult:
     """Means over questions: exact match, F1 and recall in percent."""
 
@@ -40,7 +55,8 @@ class OpenResult:
     k: int
     strategy: str
     questions: int
-    seconds_per_question: float
+    seconds_per_question: float  # asked one by one
+    batch_seconds_per_question: float | None  # asked in batches; None where none was
     documents_per_question: float
     recall: dict[str, dict[str, float]]  # stage -> document, paragraph, answer
 
@@ -55,18 +71,38 @@ def evaluate_open(
 ) -> OpenResult:
     """Ask every question that has a reference answer; those in `known`, by their ids, are not asked again."""
     settings, known = settings or OpenSettings(), known or {}
-    recall: RecallOfStages | None = None
-    outcomes = []
-    for article, context, question in asked_questions(articles):
-        outcome = known.get(question.question_id)
-        if outcome is None:
-            if recall is None:
-                recall = RecallOfStages(searcher.view, articles)
-                _ask(searcher, question.text, settings)  # the first one loads what all of them use
-            outcome = _outcome(searcher, recall, (article, context), question, settings, clock)
-            on_outcome(outcome)
-        outcomes.append(outcome)
-    return summarize(outcomes, settings)
+    asked = asked_questions(articles)
+    alone_every = max(1, len(asked) // TIMED_QUESTIONS)
+    found = dict(known)
+    open_questions = [
+        OpenQuestion(title, context, question, number % alone_every == 0)
+        for number, (title, context, question) in enumerate(asked)
+        if question.question_id not in known
+    ]
+    if open_questions:
+        recall = RecallOfStages(searcher.view, articles)
+        _ask(searcher, [open_questions[0]], settings)  # the first one loads what all of them use
+        size = QUESTIONS_AT_ONCE * searcher.threads
+        for first in range(0, len(open_questions), size):
+            part = open_questions[first : first + size]
+            for outcome in _outcomes(searcher, recall, part, settings, clock):
+                found[outcome.question_id] = outcome
+                on_outcome(outcome)
+    return summarize([found[question.question_id] for _, _, question in asked], settings)
+
+
+def evaluated(searcher: Searcher, settings: OpenSettings) -> dict[str, str | float]:
+    """What an evaluation is about: outcomes of another one must not be mixed with its own."""
+    snapshot, weight = searcher.view.snapshot, settings.sparse_weight
+    return {
+        "strategy": settings.strategy,
+        "sparse_weight": searcher.sparse_weight if weight is None else weight,
+        "k": settings.k,
+        "model": snapshot.model.fingerprint,
+        "generation": snapshot.generation,
+        "documents": snapshot.live.documents,
+        "words": snapshot.live.words,
+    }
 
 
 def asked_questions(articles: Iterable[SquadArticle]) -> list[tuple[str, str, SquadQuestion]]:
@@ -86,6 +122,8 @@ def summarize(outcomes: Sequence[Outcome], settings: OpenSettings) -> OpenResult
     def mean(values: Iterable[float]) -> float:
         return sum(values) / max(1, len(outcomes))
 
+    alone = [outcome.seconds for outcome in outcomes if outcome.is_alone]
+    together = [outcome.seconds for outcome in outcomes if not outcome.is_alone]
     stages = dict.fromkeys(stage for outcome in outcomes for stage in outcome.recall)
     return OpenResult(
         em=100 * mean(outcome.em for outcome in outcomes),
@@ -94,7 +132,8 @@ def summarize(outcomes: Sequence[Outcome], settings: OpenSettings) -> OpenResult
         k=settings.k,
         strategy=settings.strategy,
         questions=len(outcomes),
-        seconds_per_question=mean(outcome.seconds for outcome in outcomes),
+        seconds_per_question=sum(alone) / max(1, len(alone)),
+        batch_seconds_per_question=sum(together) / len(together) if together else None,
         documents_per_question=mean(outcome.documents for outcome in outcomes),
         recall={
             stage: {
@@ -106,41 +145,55 @@ def summarize(outcomes: Sequence[Outcome], settings: OpenSettings) -> OpenResult
     )
 
 
-def _outcome(
+def _outcomes(
     searcher: Searcher,
     recall: RecallOfStages,
-    gold: tuple[str, str],
-    question: SquadQuestion,
+    part: Sequence[OpenQuestion],
     settings: OpenSettings,
     clock: Callable[[], float],
+) -> Iterator[Outcome]:
+    """In the order of the questions."""
+    replies: dict[str, tuple[Reply, float]] = {}  # with the seconds it took
+    together = [each for each in part if not each.is_alone]
+    for some in [[each] for each in part if each.is_alone] + ([together] if together else []):
+        started = clock()
+        answered = _ask(searcher, some, settings)
+        seconds = (clock() - started) / len(some)
+        for each, reply in zip(some, answered, strict=True):
+            replies[each.question.question_id] = reply, seconds
+    texts = [each.question.text for each in part]
+    asked = searcher.asked_batch(texts, settings.strategy, settings.sparse_weight)
+    for each, again in zip(part, asked, strict=True):
+        yield _outcome(each, *replies[each.question.question_id], again, recall, settings)
+
+
+def _outcome(
+    asked: OpenQuestion,
+    reply: Reply,
+    seconds: float,
+    again: AskedQuestion,
+    recall: RecallOfStages,
+    settings: OpenSettings,
 ) -> Outcome:
-    started = clock()
-    reply = _ask(searcher, question.text, settings)
-    seconds = clock() - started
-    references = [answer.text for answer in question.answers]
+    references = [answer.text for answer in asked.question.answers]
     prediction = reply.answers[0].text if reply.answers else ""
+    limits, gold = settings.limits or Limits(), (asked.title, asked.context)
     return Outcome(
-        question_id=question.question_id,
+        question_id=asked.question.question_id,
         prediction=prediction,
         em=exact_match(prediction, references),
         f1=f1(prediction, references),
         top_k_em=any(exact_match(answer.text, references) for answer in reply.answers),
         seconds=seconds,
+        is_alone=asked.is_alone,
         documents=reply.documents_visited,
-        recall=recall.trace(
-            searcher.asked(question.text, settings.sparse_weight),
-            reply.answers,
-            settings.strategy,
-            settings.limits or Limits(),
-            gold,
-            references,
-        ),
+        recall=recall.trace(again, reply.answers, settings.strategy, limits, gold, references),
     )
 
 
-def _ask(searcher: Searcher, text: str, settings: OpenSettings) -> Reply:
-    return searcher.ask(
-        text,
+def _ask(searcher: Searcher, questions: Sequence[OpenQuestion], settings: OpenSettings) -> list[Reply]:
+    return searcher.ask_batch(
+        [each.question.text for each in questions],
         settings.k,
         settings.strategy,
         sparse_weight=settings.sparse_weight,

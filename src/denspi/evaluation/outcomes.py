@@ -28,7 +28,8 @@ class Outcome:
     em: bool
     f1: float
     top_k_em: bool  # one of the k answers matches exactly
-    seconds: float
+    seconds: float  # of a batch, its share
+    is_alone: bool  # asked by itself, not in a batch
     documents: int  # visited
     recall: Mapping[str, Reached]  # by stage
 
@@ -36,7 +37,7 @@ class Outcome:
 class OutcomeFile:
     """Outcomes so far, and a place for more; a context manager that holds the file open."""
 
-    def __init__(self, path: Path, about: Mapping[str, str | int]) -> None:
+    def __init__(self, path: Path, about: Mapping[str, str | float]) -> None:
         """`about` says what is evaluated; a file about something else is refused."""
         self.path = path
         self.outcomes: dict[str, Outcome] = {}
@@ -74,7 +75,7 @@ class OutcomeFile:
         self._file.write(json.dumps(fields) + "\n")
         self._file.flush()
 
-    def _check(self, line: bytes, about: Mapping[str, str | int]) -> None:
+    def _check(self, line: bytes, about: Mapping[str, str | float]) -> None:
         try:
             found = json.loads(line)
         except ValueError:

@@ -99,7 +99,7 @@ class RecallOfStages:
         if strategy == "hybrid":
             found["sparse"] = _flat(top_paragraphs(self._view, question, limits.top_paragraphs))
         if strategy in ("hybrid", "dense_first"):
-            starts = start_source(self._view).top_starts(self._view, question, limits.top_starts)
+            starts = start_source(limits.probes).top_starts(self._view, question, limits.top_starts)
             found["dense"] = _flat(
                 (number, self._view.segments[number].reader.starts.paragraphs_of(rows))
                 for number, rows in starts

@@ -14,10 +14,10 @@ from denspi.search.asked import AskedQuestion
 from denspi.search.candidates import Candidates
 from denspi.search.confidence import Confidence
 from denspi.search.evidence import sentence_around
-from denspi.search.phrase import StoredPhrase, phrases_of
+from denspi.search.phrase import StoredPhrase, parts_of, phrases_of
 from denspi.search.view import SearchView
 from denspi.text.answers import normalize_answer
-from denspi.types import Answer, Evidence
+from denspi.types import Answer, Evidence, ScoreParts
 
 MAX_EVIDENCE = 10
 """Other places that an answer lists at most."""
@@ -35,24 +35,24 @@ def resolve(
 ) -> list[Answer]:
     """The k best answers that read differently, best first."""
     groups: dict[str, list[tuple[StoredPhrase, float]]] = {}
+    lengths: list[int] = []  # of the first k answers, in characters
     for phrase, score in zip(phrases_of(view, candidates), candidates.scores.tolist(), strict=True):
-        # One more answer than asked for, for the margin; after that only what may be evidence is read.
-        if len(groups) <= k or _may_support(phrase, list(groups.values())[:k]):
+        length = len(phrase.local_span)
+        # One more answer than asked for, for the margin; after that only what may be evidence is read, which
+        # is about as long as an answer: texts are compressed, and lengths are at hand.
+        if len(groups) <= k or any(abs(length - other) <= _LENGTHS_APART for other in lengths):
             text = phrase.text
-            groups.setdefault(normalize_answer(text) or text, []).append((phrase, score))
+            group = groups.setdefault(normalize_answer(text) or text, [])
+            if not group and len(lengths) < k:
+                lengths.append(length)
+            group.append((phrase, score))
     best = list(groups.values())
     margins = _margins([group[0][1] for group in best], candidates)
+    parts = parts_of([group[0][0] for group in best[:k]], question)
     return [
-        _answer(group, question, float(confidence.of(np.array(margin))) if confidence else None, explain)
-        for group, margin in zip(best[:k], margins, strict=False)
+        _answer(group, own, float(confidence.of(np.array(margin))) if confidence else None, question, explain)
+        for group, own, margin in zip(best[:k], parts, margins, strict=False)
     ]
-
-
-def _may_support(phrase: StoredPhrase, groups: Sequence[list[tuple[StoredPhrase, float]]]) -> bool:
-    """Whether it is about as long as one of these answers: texts are compressed, and lengths are at hand."""
-    return any(
-        abs(len(phrase.local_span) - len(group[0][0].local_span)) <= _LENGTHS_APART for group in groups
-    )
 
 
 def _margins(scores: Sequence[float], candidates: Candidates) -> list[float]:
@@ -67,7 +67,11 @@ def _margins(scores: Sequence[float], candidates: Candidates) -> list[float]:
 
 
 def _answer(
-    group: list[tuple[StoredPhrase, float]], question: AskedQuestion, confidence: float | None, explain: bool
+    group: list[tuple[StoredPhrase, float]],
+    parts: ScoreParts,
+    confidence: float | None,
+    question: AskedQuestion,
+    explain: bool,
 ) -> Answer:
     phrase, score = group[0]
     record = phrase.segment.reader.record(phrase.document)
@@ -81,7 +85,7 @@ def _answer(
         context=context.of(phrase.paragraph_text),
         context_span=phrase.in_document(context),
         score=score,
-        parts=phrase.parts(question),
+        parts=parts,
         confidence=confidence,
         evidence=tuple(_evidence(*other) for other in group[1 : 1 + MAX_EVIDENCE]),
         matches=phrase.matches(question) if explain else (),

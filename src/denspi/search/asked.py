@@ -1,6 +1,6 @@
 """A question while it is being answered: its vectors, and what was already computed of them for a segment.
 
-Belongs to one view and one thread. `scan` computes the same for many questions at once.
+Belongs to one view and one thread. `scan_starts` and `scan_ends` compute the same for many questions at once.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from denspi.index.segment import SideRows
 from denspi.search.fixed_point import FixedQuestion
 from denspi.search.view import SearchView, SegmentView
+from denspi.sparse.asked_postings import AskedPostings
 from denspi.sparse.tfidf import SparseQuestion
 
 
@@ -20,55 +22,78 @@ class AskedQuestion:
 
     def __init__(self, fixed: FixedQuestion, sparse: SparseQuestion, sparse_weight: float) -> None:
         self.fixed, self.sparse, self.sparse_weight = fixed, sparse, sparse_weight
-        self._documents: dict[SegmentView, NDArray[np.float64]] = {}
-        self._paragraphs: dict[SegmentView, NDArray[np.float64]] = {}
+        self._postings: dict[SegmentView, AskedPostings] = {}
+        self._sparse: dict[SegmentView, NDArray[np.float64]] = {}
         self._maxima: dict[SegmentView, NDArray[np.int32]] = {}
+        self._end_maxima: dict[SegmentView, NDArray[np.int32]] = {}
 
-    def document_parts(self, segment: SegmentView) -> NDArray[np.float64]:
-        """``[document]`` what each document adds to the score of its phrases."""
-        found = self._documents.get(segment)
+    def postings(self, segment: SegmentView) -> AskedPostings:
+        """Its words in a segment, which are looked up once."""
+        found = self._postings.get(segment)
         if found is None:
-            found = np.zeros(segment.reader.counts.documents)
-            if self.sparse_weight:
-                found = self.sparse_weight * segment.reader.postings.document_scores(self.sparse)
-            self._documents[segment] = found
+            found = self._postings[segment] = segment.reader.postings.asked(self.sparse)
         return found
 
-    def paragraph_parts(self, segment: SegmentView) -> NDArray[np.float64]:
-        """``[paragraph]`` what each paragraph adds to the score of its phrases."""
-        found = self._paragraphs.get(segment)
-        if found is None:
-            found = np.zeros(segment.reader.counts.paragraphs)
-            if self.sparse_weight:
-                found = self.sparse_weight * segment.reader.postings.paragraph_scores(self.sparse)
-            self._paragraphs[segment] = found
-        return found
+    def document_parts(self, segment: SegmentView, documents: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What each of these documents adds to the score of its phrases."""
+        if not self.sparse_weight:
+            return np.zeros(len(documents))
+        return self.sparse_weight * self.postings(segment).document_scores[documents]
+
+    def paragraph_parts(self, segment: SegmentView, paragraphs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What each of these paragraphs adds to the score of its phrases."""
+        if not self.sparse_weight:
+            return np.zeros(len(paragraphs))
+        documents = segment.documents[paragraphs]
+        return self.sparse_weight * self.postings(segment).paragraph_scores_of(paragraphs, documents)
 
     def sparse_parts(
         self, segment: SegmentView, paragraphs: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
         """Both together, of these paragraphs or of all."""
-        of_documents, of_paragraphs = self.document_parts(segment), self.paragraph_parts(segment)
-        if paragraphs is None:
-            return of_documents[segment.documents] + of_paragraphs
-        return of_documents[segment.documents[paragraphs]] + of_paragraphs[paragraphs]
+        if paragraphs is not None:
+            of_paragraphs = self.paragraph_parts(segment, paragraphs)
+            return self.document_parts(segment, segment.documents[paragraphs]) + of_paragraphs
+        found = self._sparse.get(segment)
+        if found is None:
+            found = self.sparse_parts(segment, np.arange(segment.reader.counts.paragraphs))
+            self._sparse[segment] = found
+        return found
 
     def maxima(self, view: SearchView, segment: SegmentView) -> NDArray[np.int32]:
         """``[paragraph]`` the highest score of a start row of each paragraph that may be found."""
         if segment not in self._maxima:
-            scan([self], view, segment)
+            scan_starts([self], view, segment)
         return self._maxima[segment]
 
+    def known_end_maxima(self, segment: SegmentView) -> NDArray[np.int32] | None:
+        """The same of the end rows, where `scan_ends` was called; one question reads only some of them."""
+        return self._end_maxima.get(segment)
 
-def scan(questions: Sequence[AskedQuestion], view: SearchView, segment: SegmentView) -> None:
+
+def scan_starts(questions: Sequence[AskedQuestion], view: SearchView, segment: SegmentView) -> None:
     """Compute the maxima of several questions in one pass over the start rows."""
-    rows = segment.reader.starts
-    if segment.allows_all:
-        codes = rows.codes.whole()
-    else:  # what may not be found is not read either
-        allowed = np.flatnonzero(segment.allowed_paragraphs)
-        codes = rows.codes.within(rows.offsets[allowed], rows.offsets[allowed + 1])
     weights = np.stack([each.fixed.start_weights for each in questions])
-    found = view.kernels.maxima(codes, rows.offsets, weights, segment.allowed_paragraphs)
+    found = _maxima_within(segment.reader.starts, weights, view, segment)
     for question, maxima in zip(questions, found, strict=True):
         question._maxima[segment] = maxima
+
+
+def scan_ends(questions: Sequence[AskedQuestion], view: SearchView, segment: SegmentView) -> None:
+    """Compute the end maxima of several questions in one pass over the end rows."""
+    weights = np.stack([each.fixed.end_weights for each in questions])
+    found = _maxima_within(segment.reader.ends, weights, view, segment)
+    for question, maxima in zip(questions, found, strict=True):
+        question._end_maxima[segment] = maxima
+
+
+def _maxima_within(
+    rows: SideRows, weights: NDArray[np.signedinteger], view: SearchView, segment: SegmentView
+) -> NDArray[np.int32]:
+    """``[question, paragraph]``; what may not be found is not read either."""
+    if segment.allows_all:
+        codes = rows.codes.whole()
+    else:
+        allowed = np.flatnonzero(segment.allowed_paragraphs)
+        codes = rows.codes.within(rows.offsets[allowed], rows.offsets[allowed + 1])
+    return view.kernels.maxima(codes, rows.offsets, weights, segment.allowed_paragraphs)

@@ -28,8 +28,9 @@ class Limits:
 
     phrases: int = 50  # candidates to hand back, at most; `exact` proves all of them
     top_documents: int = 5  # documents that sparse_first reads whole
-    top_paragraphs: int = 100  # paragraphs that hybrid reads, by the sum of paragraph and document score
-    top_starts: int = 1000  # starts that the vector search proposes
+    top_paragraphs: int = 50  # paragraphs that hybrid reads, by the sum of paragraph and document score
+    top_starts: int = 200  # starts that the vector search proposes
+    probes: int = 96  # lists of close starts that it looks into, over all segments that have lists
     prove: bool = False  # let hybrid look whether its bounds prove what it found; `exact` always does
 
 

@@ -49,6 +49,12 @@ class CompactKernels:
         """By blocks of rows."""
         return NumpyKernels(self.products).reaching(codes, offsets, weights, paragraphs, threshold)
 
+    def row_scores(
+        self, codes: NDArray[Any], weights: NDArray[Any], rows: NDArray[np.int64]
+    ) -> NDArray[np.int32]:
+        """By blocks of rows."""
+        return NumpyKernels(self.products).row_scores(codes, weights, rows)
+
     def best_phrases(
         self,
         question: FixedQuestion,

@@ -82,14 +82,23 @@ def closer_bounds(
 ) -> Doubles:
     """The same of some paragraphs, from their true best ends."""
     fixed = question.fixed
-    rows, is_wanted = segment.reader.ends, np.zeros(segment.reader.counts.paragraphs, np.bool_)
-    is_wanted[paragraphs] = True
-    codes = rows.codes.within(rows.offsets[paragraphs], rows.offsets[paragraphs + 1])
-    ends = view.kernels.maxima(codes, rows.offsets, fixed.end_weights[None], is_wanted)[0, paragraphs]
+    known = question.known_end_maxima(segment)
+    ends = _end_maxima(view, question, segment, paragraphs) if known is None else known[paragraphs]
     starts = question.maxima(view, segment)[paragraphs]
     bounds = (fixed.step * starts + fixed.start_shift) + (fixed.step * ends + fixed.end_shift)
     bounds += _coherency(view, question, segment)[paragraphs]
     return np.asarray(bounds + question.sparse_parts(segment, paragraphs))
+
+
+def _end_maxima(
+    view: SearchView, question: AskedQuestion, segment: SegmentView, paragraphs: Numbers
+) -> NDArray[np.int32]:
+    rows, is_wanted = segment.reader.ends, np.zeros(segment.reader.counts.paragraphs, np.bool_)
+    is_wanted[paragraphs] = True
+    codes = rows.codes.within(rows.offsets[paragraphs], rows.offsets[paragraphs + 1])
+    weights = question.fixed.end_weights[None]
+    found: NDArray[np.int32] = view.kernels.maxima(codes, rows.offsets, weights, is_wanted)[0, paragraphs]
+    return found
 
 
 def _coherency(view: SearchView, question: AskedQuestion, segment: SegmentView) -> Doubles:

@@ -82,6 +82,14 @@ class Kernels(Protocol):
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The rows of these paragraphs that score at least the threshold, in their order, and the scores."""
 
+    def row_scores(
+        self,
+        codes: NDArray[Any],
+        weights: NDArray[Any],  # [weight]
+        rows: NDArray[np.int64],
+    ) -> NDArray[np.int32]:
+        """The scores of these rows, in their order."""
+
     def best_phrases(
         self,
         question: FixedQuestion,

@@ -60,6 +60,16 @@ class NumpyKernels:
             scores.append(found[reaches].astype(np.int32))
         return np.concatenate(rows), np.concatenate(scores)
 
+    def row_scores(
+        self, codes: NDArray[Any], weights: NDArray[Any], rows: NDArray[np.int64]
+    ) -> NDArray[np.int32]:
+        """By blocks of rows."""
+        found = np.empty(len(rows), np.int32)
+        for first in range(0, len(rows), _BLOCK_ROWS):
+            block = codes[rows[first : first + _BLOCK_ROWS]]
+            found[first : first + _BLOCK_ROWS] = self.products(block, weights[None])[:, 0]
+        return found
+
     def best_phrases(
         self,
         question: FixedQuestion,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from denspi.index.segment import SideRows
 from denspi.search.asked import AskedQuestion
 from denspi.search.candidates import Candidates
 from denspi.search.row_numbers import keys_of, vectors_of
@@ -68,21 +66,7 @@ class StoredPhrase:
 
     def parts(self, question: AskedQuestion) -> ScoreParts:
         """The parts of its score; their sum is the score that every strategy gives it, to the last bit."""
-        reader, fixed, tables, codec = self.segment.reader, question.fixed, self.view.tables, self.view.codec
-        start_codes, start_key = _row(reader.starts, self.start_row)
-        end_codes, end_key = _row(reader.ends, self.end_row)
-        columns = np.arange(tables.start.shape[1])
-        start_values = tables.start[keys_of(codec.start_key).codes(start_key).astype(int) + 128, columns]
-        end_values = tables.end[keys_of(codec.end_key).codes(end_key).astype(int) + 128, columns]
-        start = vectors_of(codec.start).products(start_codes, fixed.start_weights[None])
-        end = vectors_of(codec.end).products(end_codes, fixed.end_weights[None])
-        return ScoreParts(
-            fixed.start_part(int(start[0, 0])),
-            fixed.end_part(int(end[0, 0])),
-            fixed.coherency_unit * int((start_values.astype(np.int64) * end_values).sum()),
-            float(question.document_parts(self.segment)[self.document]),
-            float(question.paragraph_parts(self.segment)[self.paragraph]),
-        )
+        return parts_of([self], question)[0]
 
     def matches(self, question: AskedQuestion) -> tuple[NgramMatch, ...]:
         """The n-grams that question and place share, heaviest first."""
@@ -97,14 +81,55 @@ class StoredPhrase:
 
 
 def phrases_of(view: SearchView, candidates: Candidates) -> list[StoredPhrase]:
-    """The candidates, one by one."""
+    """The candidates, one by one; what many can be asked for at once is known of each already."""
     columns = (candidates.segments, candidates.paragraphs, candidates.starts, candidates.ends)
-    return [StoredPhrase(view, *row) for row in zip(*(each.tolist() for each in columns), strict=True)]
+    phrases = [StoredPhrase(view, *row) for row in zip(*(each.tolist() for each in columns), strict=True)]
+    for segment, places in _by_segment(phrases):
+        reader, (_, paragraphs, starts, ends) = segment.reader, (each[places] for each in columns)
+        firsts, lasts = reader.starts.chars.at(starts).tolist(), reader.ends.chars.at(ends).tolist()
+        documents = segment.documents[paragraphs].tolist()
+        for place, document, first, last in zip(places, documents, firsts, lasts, strict=True):
+            vars(phrases[place]).update(document=document, local_span=Span(first, max(first, last)))
+    return phrases
 
 
-def _row(side: SideRows, row: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Codes and key of one row, as rows."""
-    return side.codes.rows(row, row + 1), side.keys.rows(row, row + 1)
+def parts_of(phrases: Sequence[StoredPhrase], question: AskedQuestion) -> list[ScoreParts]:
+    """The parts of the score of each."""
+    found: dict[int, ScoreParts] = {}
+    for segment, places in _by_segment(phrases):
+        some = [phrases[place] for place in places]
+        tables, codec = some[0].view.tables, some[0].view.codec
+        starts, ends = segment.reader.starts, segment.reader.ends
+        start_rows = np.array([each.start_row for each in some])
+        end_rows = np.array([each.end_row for each in some])
+        columns = np.arange(tables.start.shape[1])
+        start_keys = keys_of(codec.start_key).codes(starts.keys.at(start_rows)).astype(np.intp)
+        end_keys = keys_of(codec.end_key).codes(ends.keys.at(end_rows)).astype(np.intp)
+        values = (
+            tables.start[start_keys + 128, columns].astype(np.int64) * tables.end[end_keys + 128, columns]
+        )
+        fixed = question.fixed
+        start = vectors_of(codec.start).products(starts.codes.at(start_rows), fixed.start_weights[None])
+        end = vectors_of(codec.end).products(ends.codes.at(end_rows), fixed.end_weights[None])
+        documents = question.document_parts(segment, np.array([each.document for each in some]))
+        paragraphs = question.paragraph_parts(segment, np.array([each.paragraph for each in some]))
+        for n, place in enumerate(places):
+            found[place] = ScoreParts(
+                fixed.start_part(int(start[n, 0])),
+                fixed.end_part(int(end[n, 0])),
+                fixed.coherency_unit * int(values[n].sum()),
+                float(documents[n]),
+                float(paragraphs[n]),
+            )
+    return [found[place] for place in range(len(phrases))]
+
+
+def _by_segment(phrases: Sequence[StoredPhrase]) -> list[tuple[SegmentView, list[int]]]:
+    """The places of the phrases of each segment."""
+    places: dict[int, list[int]] = {}
+    for place, phrase in enumerate(phrases):
+        places.setdefault(phrase.segment_number, []).append(place)
+    return [(phrases[own[0]].segment, own) for own in places.values()]
 
 
 def _by_name(matches: list[Match]) -> dict[str, float]:

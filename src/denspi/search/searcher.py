@@ -19,15 +19,16 @@ from denspi.dense.encoder import PhraseEncoder
 from denspi.errors import InputError, ModelError
 from denspi.index.snapshot import Snapshot
 from denspi.search.answers import resolve
-from denspi.search.asked import AskedQuestion, scan
+from denspi.search.asked import AskedQuestion
+from denspi.search.batch import QUESTIONS_AT_ONCE, scan_together
 from denspi.search.candidates import Candidates, Certificate, Limits, Strategy
 from denspi.search.confidence import Confidence
-from denspi.search.exact import exact
 from denspi.search.filters import Filter, Where
 from denspi.search.fixed_point import fix_questions
 from denspi.search.kernel_choice import kernels_of
-from denspi.search.questions import clean_question
-from denspi.search.strategies import dense_first, find_strategy, hybrid
+from denspi.search.questions import clean_question, with_question_mark
+from denspi.search.spelling import repair_question
+from denspi.search.strategies import find_strategy
 from denspi.search.view import SearchView
 from denspi.search.why_not import WhyNot, why_not
 from denspi.sparse.tfidf import weigh_question
@@ -38,9 +39,6 @@ PAPER_SPARSE_WEIGHT = 0.05
 """For a model that was never calibrated."""
 MAX_ANSWERS = 1000
 _PHRASES_PER_ANSWER, _FEWEST_PHRASES, _MOST_PHRASES = 4, 20, 1 << 14
-_QUESTIONS_AT_ONCE = 32
-_SCANNING = (exact, dense_first, hybrid)
-"""Strategies that scan all start rows, which many questions can share."""
 
 
 class Searchable(Protocol):
@@ -61,6 +59,7 @@ class SearchOptions(TypedDict, total=False):
     min_confidence: float | None  # below this there is no answer at all
     explain: bool  # list the n-grams that match
     limits: Limits | None  # how far a strategy goes
+    repair: bool  # read words that nobody knows as what was probably meant; on by default
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +72,7 @@ class Reply:
     documents_visited: int
     stages_ms: dict[str, float]
     certificate: Certificate | None  # what is proven, where the strategy proves something
+    read_as: str | None = None  # the question with slips repaired, where there were any
 
 
 class Searcher:
@@ -150,6 +150,7 @@ class Searcher:
         min_confidence: float | None = None,
         explain: bool = False,
         limits: Limits | None = None,
+        repair: bool = True,
     ) -> list[Reply]:
         """Like `answer_batch`, with the times of all stages and what was visited."""
         if not 1 <= k <= MAX_ANSWERS:
@@ -163,18 +164,19 @@ class Searcher:
         wanted = limits or _limits(k)
 
         def together(some: Sequence[str]) -> list[Reply]:
-            asked, encode_ms = self._asked(some, view, sparse_weight)
-            shared = {"encode": encode_ms / len(asked)} | _scan_together(view, asked, search)
+            asked, encode_ms = self._asked(some, view, sparse_weight, repair)
+            shared = {"encode": encode_ms / len(asked)} | scan_together(view, asked, search, wanted.prove)
             replies = []
-            for each in asked:
+            for text, each in zip(some, asked, strict=True):
                 reply = self._reply(view, each, search, wanted, k, explain, limits is None)
                 if min_confidence is not None and not _is_sure(reply.answers, min_confidence):
                     reply = replace(reply, answers=[])
                 stages = {name: shared.get(name, 0.0) + ms for name, ms in reply.stages_ms.items()}
-                replies.append(replace(reply, strategy=strategy, stages_ms=shared | stages))
+                read_as = each.sparse.text if each.sparse.text != clean_question(text) else None
+                replies.append(replace(reply, strategy=strategy, stages_ms=shared | stages, read_as=read_as))
             return replies
 
-        size = max(1, min(_QUESTIONS_AT_ONCE, -(-len(questions) // self.threads)))
+        size = max(1, min(QUESTIONS_AT_ONCE, -(-len(questions) // self.threads)))
         parts = [questions[first : first + size] for first in range(0, len(questions), size)]
         if len(parts) < 2:
             return [reply for part in parts for reply in together(part)]
@@ -192,7 +194,8 @@ class Searcher:
     ) -> WhyNot:
         """Why `span` of a document's text is not among the k answers: its score and rank, or what lost it."""
         view = Filter.of(options.get("where")).applied_to(self._view)
-        asked = self._asked([question], view, options.get("sparse_weight"))[0][0]
+        repair = options.get("repair", True)
+        asked = self._asked([question], view, options.get("sparse_weight"), repair)[0][0]
         found = find_strategy(strategy)(view, asked, options.get("limits") or _limits(k))
         return why_not(view, asked, found, document_id, span, k)
 
@@ -200,19 +203,33 @@ class Searcher:
         """A question in whole numbers, for those who call a strategy themselves."""
         return self._asked([question], self._view, sparse_weight)[0][0]
 
+    def asked_batch(
+        self, questions: Sequence[str], strategy: str, sparse_weight: float | None = None
+    ) -> list[AskedQuestion]:
+        """The same of several, for which this strategy's scans are made in one pass."""
+        view, found = self._view, []
+        for first in range(0, len(questions), QUESTIONS_AT_ONCE):
+            some = self._asked(questions[first : first + QUESTIONS_AT_ONCE], view, sparse_weight)[0]
+            scan_together(view, some, find_strategy(strategy))
+            found += some
+        return found
+
     def _asked(
-        self, questions: Sequence[str], view: SearchView, sparse_weight: float | None
+        self, questions: Sequence[str], view: SearchView, sparse_weight: float | None, repair: bool = True
     ) -> tuple[list[AskedQuestion], float]:
         weight = self.sparse_weight if sparse_weight is None else sparse_weight
         if not (math.isfinite(weight) and weight >= 0):
             raise InputError(f"sparse weight {weight}: not a number from 0 on")
         cleaned = [clean_question(question) for question in questions]
         started = time.perf_counter()
-        vectors = self.encoder.encode_questions(cleaned)
+        if repair:
+            known, frequencies = self.encoder.knows_word, view.snapshot.frequencies
+            cleaned = [repair_question(each, frequencies, known) for each in cleaned]
+        read = [with_question_mark(each) for each in cleaned] if repair else cleaned
+        vectors = self.encoder.encode_questions(read)
         fixed = fix_questions(vectors, view.codec, view.tables)
-        frequencies = view.snapshot.frequencies
         asked = [
-            AskedQuestion(each, weigh_question(text, frequencies), weight)
+            AskedQuestion(each, weigh_question(text, view.snapshot.frequencies), weight)
             for each, text in zip(fixed, cleaned, strict=True)
         ]
         return asked, 1000 * (time.perf_counter() - started)
@@ -243,18 +260,6 @@ class Searcher:
 
 def _limits(k: int) -> Limits:
     return Limits(phrases=max(_FEWEST_PHRASES, _PHRASES_PER_ANSWER * k))
-
-
-def _scan_together(
-    view: SearchView, questions: Sequence[AskedQuestion], search: Strategy
-) -> dict[str, float]:
-    """Milliseconds for each of the questions; nothing where there is but one, which scans by itself."""
-    if len(questions) < 2 or search not in _SCANNING:
-        return {}
-    started = time.perf_counter()
-    for segment in view.segments:
-        scan(questions, view, segment)
-    return {"scan": 1000 * (time.perf_counter() - started) / len(questions)}
 
 
 def _is_sure(answers: Sequence[Answer], min_confidence: float) -> bool:

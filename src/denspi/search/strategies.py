@@ -32,7 +32,7 @@ def dense_first(view: SearchView, question: AskedQuestion, limits: Limits) -> Ca
     """The starts closest by their vectors, each with its best end; words count in the score alone."""
     watch = Stopwatch()
     with watch.stage("starts"):
-        starts = start_source(view).top_starts(view, question, limits.top_starts)
+        starts = start_source(limits.probes).top_starts(view, question, limits.top_starts)
     return _read(view, question, limits, watch, [], starts)
 
 
@@ -46,7 +46,7 @@ def hybrid(view: SearchView, question: AskedQuestion, limits: Limits) -> Candida
     with watch.stage("sparse"):
         chosen = top_paragraphs(view, question, limits.top_paragraphs)
     with watch.stage("starts"):
-        starts = start_source(view).top_starts(view, question, limits.top_starts)
+        starts = start_source(limits.probes).top_starts(view, question, limits.top_starts)
     return _read(view, question, limits, watch, chosen, starts)
 
 
@@ -86,7 +86,9 @@ def top_paragraphs(view: SearchView, question: AskedQuestion, count: int) -> lis
     if count < 1:
         return []
     hits = [
-        segment.reader.postings.top_paragraphs_by_both(question.sparse, count, segment.allowed_paragraphs)
+        question.postings(segment).top_paragraphs_by_both(
+            count, None if segment.allows_all else segment.allowed_paragraphs
+        )
         for segment in view.segments
     ]
     return _best_hits([(hit.numbers, hit.scores) for hit in hits], count)

@@ -52,6 +52,17 @@ class SegmentView:
         return bool(self.allowed_documents.all())
 
     @cached_property
+    def allowed_starts(self) -> Mask:
+        """``[start]`` whether its document may be found."""
+        return np.repeat(self.allowed_paragraphs, np.diff(self.reader.starts.offsets))
+
+    @cached_property
+    def allowed_start_count(self) -> int:
+        """Start rows that may be found."""
+        counts = np.diff(self.reader.starts.offsets)
+        return self.reader.counts.starts if self.allows_all else int(counts[self.allowed_paragraphs].sum())
+
+    @cached_property
     def documents(self) -> NDArray[np.int64]:
         """``[paragraph]`` the document of each."""
         return np.repeat(np.arange(self.reader.counts.documents), np.diff(self.reader.document_paragraphs))

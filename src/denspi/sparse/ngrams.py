@@ -43,13 +43,30 @@ class _WordCodes(dict[str, int]):
     def __missing__(self, word: str) -> int:
         if len(self) >= _MEMO_LIMIT:
             self.clear()
-        digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        hashed = int.from_bytes(digest, "little") >> 1
+        hashed = hash_word(word)
         code = self[word] = ~hashed if word in STOP_WORDS else hashed
         return code
 
 
 _word_codes = _WordCodes()
+
+
+def hash_word(word: str) -> int:
+    """The 63-bit hash of a word as `words` spells it; remembers nothing."""
+    digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def unigram_id(hashed: int) -> int:
+    """The id of a word by its hash."""
+    return hashed & (BUCKETS - 1)
+
+
+def bigram_id(first: int, second: int) -> int:
+    """The id of two neighbours by their hashes."""
+    mixed = (first * _FIRST + second) & _ALL_BITS
+    mixed = ((mixed ^ mixed >> 32) * _SECOND) & _ALL_BITS
+    return (mixed ^ mixed >> 32) >> (64 - BUCKET_BITS)
 
 
 def words(text: str) -> list[str]:
@@ -114,12 +131,7 @@ def name_ngrams(text: str) -> dict[int, str]:
 def _plain_ids(codes: list[int]) -> list[int]:
     """The ids of one text: its unigrams, then its bigrams. The definition; `hash_ngrams` is its fast form."""
     hashes = [code for code in codes if code >= 0] or [~code for code in codes]
-    ids = [hashed & (BUCKETS - 1) for hashed in hashes]
-    for first, second in pairwise(hashes):
-        mixed = (first * _FIRST + second) & _ALL_BITS
-        mixed = ((mixed ^ mixed >> 32) * _SECOND) & _ALL_BITS
-        ids.append((mixed ^ mixed >> 32) >> (64 - BUCKET_BITS))
-    return ids
+    return [unigram_id(each) for each in hashes] + [bigram_id(*pair) for pair in pairwise(hashes)]
 
 
 def _bigram_ids(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.uint32]:
