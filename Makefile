@@ -14,11 +14,17 @@ PYTHON = $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 PYTEST := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
+# What `make tables` works with: an index of SQuAD's articles (built where it is missing), an exported reader, and
+# a folder for what is answered already and for the index that grows by Wikipedia's articles.
+SQUAD_INDEX ?= build/tables/squad.index
+READER ?= runs/reader-small/export
+SCRATCH ?= build/tables
+
 # Two levels in one environment: what users get, and what the tests add to it.
 USER_STAMP := $(VENV)/.installed-user
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: help demo test check quick constraints clean
+.PHONY: help demo test check quick tables constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 22
@@ -39,11 +45,30 @@ check: $(DEV_STAMP) ## format, lint, types, import contracts, documentation
 quick: $(DEV_STAMP) ## the tests that take seconds
 	$(PYTEST) -m "not slow"
 
+tables: $(DEV_STAMP) $(SQUAD_INDEX)/manifest.json ## the paper's tables anew, into docs/results; hours, and goes on where it stopped
+	@test -d $(READER) || { echo "make: $(READER): no exported reader; name one: make tables READER=FOLDER" >&2; exit 1; }
+	$(BIN)/python experiments/tables/table1.py
+	$(BIN)/python experiments/tables/size.py --index $(SQUAD_INDEX)
+	$(BIN)/python experiments/tables/samples.py --index $(SQUAD_INDEX)
+	$(BIN)/python experiments/tables/plan_check.py --data $(DATA)
+	$(BIN)/python experiments/tables/table2.py --index $(SQUAD_INDEX) --reader $(READER) --data $(DATA) \
+		--states $(SCRATCH)/squad
+	$(BIN)/python experiments/tables/collection_growth.py --index $(SQUAD_INDEX) --data $(DATA) --scratch $(SCRATCH)
+	$(BIN)/python experiments/tables/table2.py --index $(SCRATCH)/growing.index --reader $(READER) --data $(DATA) \
+		--states $(SCRATCH)/wikipedia --collection "the articles of SQuAD and Wikipedia" \
+		--output docs/results/table2-wikipedia.json
+	$(BIN)/python experiments/tables/contents.py
+
+# The manifest is what a finished index has; the command goes on with one that is not.
+$(SQUAD_INDEX)/manifest.json: | $(DEV_STAMP)
+	mkdir -p $(dir $(SQUAD_INDEX))
+	$(BIN)/denspi index $(DATA)/squad/train-v1.1.json.gz $(DATA)/squad/dev-v1.1.json.gz --output $(SQUAD_INDEX)
+
 constraints: ## write constraints.txt anew, from the newest versions that pyproject.toml allows
 	rm -rf build/newest && $(PYTHON) -m venv build/newest
 	build/newest/bin/pip install --quiet --upgrade pip hatchling editables
 	build/newest/bin/pip install --quiet torch
-	build/newest/bin/pip install --quiet --no-build-isolation -e '.[corpus,train,serve,cluster,dev]'
+	build/newest/bin/pip install --quiet --no-build-isolation -e '.[corpus,train,serve,mcp,cluster,dev]'
 	{ sed -n '/^#/p' constraints.txt; build/newest/bin/pip freeze --all --exclude-editable \
 		| sed -e 's/+[a-z0-9.]*$$//' -e '/^setuptools=/d'; } > build/constraints.txt
 	mv build/constraints.txt constraints.txt
@@ -67,5 +92,5 @@ $(USER_STAMP): pyproject.toml constraints.txt
 # configured to find one.
 $(DEV_STAMP): $(USER_STAMP)
 	$(PIP) --constraint constraints.txt torch
-	$(PIP) --constraint constraints.txt --no-build-isolation --editable '.[corpus,train,dev]'
+	$(PIP) --constraint constraints.txt --no-build-isolation --editable '.[corpus,train,serve,mcp,dev]'
 	touch $@

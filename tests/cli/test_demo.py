@@ -1,3 +1,9 @@
+import os
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
 import pytest
 
 from denspi import cli
@@ -9,9 +15,10 @@ def test_demo_shows_the_corpus_and_what_is_found(
     monkeypatch.setenv("COLUMNS", "60")
     assert cli.run(["demo"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("Sample corpus: ")
-    assert printed.count("  matched: ") >= 5
-    assert "[answers]" in printed
+    assert printed.startswith("Sample corpus: 100 articles, ")
+    assert printed.count("\n1. ") == 5
+    assert printed.count(" visited") == 5
+    assert "questions answered exactly right" in printed
     assert "\x1b" not in printed  # colours are for terminals
 
 
@@ -22,3 +29,17 @@ def test_demo_leaves_no_files_behind(
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     assert cli.run(["demo"]) == 0
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_demo_serves_its_page_and_cleans_up(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "denspi", "demo", "--serve", "--port", "0"]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        url = next(line.split()[-1] for line in process.stdout if " at http://" in line)
+        with urllib.request.urlopen(url, timeout=60) as page:
+            assert page.headers.get_content_type() == "text/html"
+        process.terminate()
+        assert process.wait(60) == 0
+    assert list(tmp_path.glob("denspi-*")) == []

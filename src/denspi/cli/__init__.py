@@ -27,6 +27,8 @@ from denspi.cli.maintenance import (
     refit_command,
     verify_command,
 )
+from denspi.cli.plan import plan_command
+from denspi.cli.serving import mcp_command, serve_command
 from denspi.cli.train import train_command
 from denspi.errors import StoppedError
 
@@ -52,9 +54,12 @@ app.command("refit")(refit_command)
 app.command("info")(info_command)
 app.command("verify")(verify_command)
 app.command("ask")(ask_command)
+app.command("serve")(serve_command)
+app.command("mcp")(mcp_command)
 app.command("demo")(demo_command)
 app.add_typer(evaluate_app, name="evaluate")
 app.command("train")(train_command)
+app.command("plan")(plan_command)
 
 
 def _print_version(wanted: bool) -> None:

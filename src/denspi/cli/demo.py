@@ -1,73 +1,54 @@
-"""``denspi demo``: the sample corpus and what sparse search finds in it. Prints what `sample_run` found."""
+"""``denspi demo``: the sample corpus, answers to a few of its questions, and the page that asks more."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from denspi.cli.answers_shown import print_reply
+from denspi.cli.serving import serve_index
 from denspi.cli.wording import print_wrapped
 
 if TYPE_CHECKING:
-    from denspi.search.sample_run import SampleRun, Trial
+    from denspi.search.sample_run import SampleRun
 
 SHOWN_QUESTIONS = 5
 
 
-def demo_command() -> None:
-    """Show the sample corpus and the paragraphs that sparse search finds in it."""
+def demo_command(
+    serve: Annotated[bool, typer.Option("--serve", help="Then serve the page, until Ctrl-C.")] = False,
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="Of the page; 0: any free one.")
+    ] = 8000,
+) -> None:
+    """Index the sample corpus and answer a few of its questions."""
     from pathlib import Path
     from tempfile import TemporaryDirectory
 
     from denspi.search.sample_run import run_sample
 
-    with TemporaryDirectory(prefix="denspi-demo-") as folder:
-        run = run_sample(Path(folder))
-        _print_corpus(run)
-        every = max(1, len(run.trials) // SHOWN_QUESTIONS)
-        typer.echo(
-            f"Sparse index built in {run.build_ms:.0f} ms. One question in {every}, and its best paragraph:\n"
-        )
-        for trial in run.trials[every - 1 :: every]:
-            _print_trial(trial)
+    with TemporaryDirectory(prefix="denspi-demo-") as temporary:
+        folder = Path(temporary) / "sample.index"
+        run = run_sample(folder)
+        _print_run(run)
+        if serve:
+            serve_index(folder, port)
+
+
+def _print_run(run: SampleRun) -> None:
+    read = run.changes.encoded
+    counts = f"{read.documents} articles, {read.paragraphs} paragraphs, {read.words:,} words"
+    typer.echo(f"Sample corpus: {counts}, indexed in {run.build_seconds:.1f} s.\n")
+    every = max(1, len(run.trials) // SHOWN_QUESTIONS)
+    for trial in run.trials[::every][:SHOWN_QUESTIONS]:
+        typer.secho(trial.question.text, bold=True)
+        print_reply(trial.reply)
     typer.echo(
-        f"The best paragraph holds the answer to {run.answered_count} of all {len(run.trials)} questions, "
-        f"found in {run.median_latency_ms:.2f} ms (median).\n"
+        f"{run.right_count} of {len(run.trials)} questions answered exactly right, "
+        f"in {run.median_latency_ms:.1f} ms (median).\n"
     )
     print_wrapped(
-        "These are paragraphs, found by the sparse half alone: the [answers] come with the questions and are"
-        " only marked. For phrases as answers, use denspi index and denspi ask."
+        "For your own documents: denspi index FOLDER --output INDEX, then denspi ask INDEX or denspi serve"
+        " INDEX."
     )
-
-
-def _print_corpus(run: SampleRun) -> None:
-    paragraphs = sum(len(document.paragraphs) for document in run.documents)
-    words = sum(len(document.text.split()) for document in run.documents)
-    counts = f"{len(run.documents)} articles, {paragraphs} paragraphs, {words:,} words"
-    typer.echo(f"Sample corpus: {counts}. One article:\n")
-    article = run.documents[0]
-    typer.secho(f"  {article.title}", bold=True)
-    print_wrapped(next(article.paragraph_texts()), indent="  ")
-    typer.echo()
-
-
-def _print_trial(trial: Trial) -> None:
-    typer.secho(trial.question.text, bold=True)
-    if trial.found is None:
-        typer.echo(f"  no paragraph shares a word with it ({trial.latency_ms:.2f} ms)\n")
-        return
-    from denspi.search.evidence import sentence_around
-
-    found = trial.found
-    place = f"{found.document.title}, paragraph {found.paragraph_number + 1}"
-    typer.echo(f"  {place} · score {found.score:.3f} · {trial.latency_ms:.2f} ms")
-    print_wrapped(f"matched: {', '.join(found.ngrams)}", indent="  ")
-    if trial.answer is None:
-        print_wrapped(f"the answer is not there: {trial.question.answers[0]}", indent="  ")
-    else:
-        sentence = sentence_around(found.text, trial.answer)
-        before = found.text[sentence.start_char : trial.answer.start_char]
-        after = found.text[trial.answer.end_char : sentence.end_char]
-        answer = f"[{trial.answer.of(found.text)}]"
-        print_wrapped(before + answer + after, indent="  ", marked=answer)
-    typer.echo()

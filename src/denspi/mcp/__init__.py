@@ -1,0 +1,1 @@
+"""An index as a tool for assistants, over the Model Context Protocol."""

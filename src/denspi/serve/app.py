@@ -1,0 +1,68 @@
+"""The service as one ASGI application: routes, errors, the page, and the edge around them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
+
+from denspi.serve.answering import answer_routes
+from denspi.serve.documents import document_routes
+from denspi.serve.edge import Edge
+from denspi.serve.openapi import openapi_of
+from denspi.serve.page_files import page_routes
+from denspi.serve.problems import add_handlers
+from denspi.serve.settings import ServeSettings
+from denspi.serve.watching import watch_routes
+from denspi.serve.worker import Worker
+
+_PARENT_SECONDS = 1.0
+
+
+def create_app(settings: ServeSettings) -> ASGIApp:
+    """One worker's application; `DenspiError` where the index cannot be served."""
+    worker = Worker.of(settings)
+    return Edge(create_api(worker), settings, worker.searching, worker.metrics)
+
+
+async def _end_with(parent: int | None) -> None:
+    """End in good order when the parent has died: uvicorn's workers would go on, and keep the port."""
+    while parent is not None:
+        await asyncio.sleep(_PARENT_SECONDS)
+        if os.getppid() != parent:
+            signal.raise_signal(signal.SIGTERM)
+            return
+
+
+def create_api(worker: Worker) -> FastAPI:
+    """The routes, without the edge."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        worker.service.warm_up()
+        watch = asyncio.create_task(_end_with(worker.settings.parent))
+        yield
+        watch.cancel()
+        worker.close()
+
+    # No pages of FastAPI's own: they load scripts from elsewhere.
+    app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app.openapi = openapi_of(app)  # type: ignore[method-assign]
+    add_handlers(app)
+    for router in (answer_routes(worker), document_routes(worker), watch_routes(worker)):
+        app.include_router(router)
+    app.router.routes.extend(page_routes())
+    if worker.settings.allowed_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=worker.settings.allowed_origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type"],
+        )
+    return app

@@ -1,0 +1,187 @@
+"""What comes in and goes out, as the OpenAPI document describes it. Checks shapes and sizes, nothing else.
+
+Replies are written by `search.reply_json`; their models only describe them, and the tests hold both together.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from denspi.search.questions import MAX_QUESTION_CHARS
+from denspi.types import Answer, Span
+
+MAX_K, MAX_QUESTIONS, MAX_DOCUMENTS, MAX_ID_CHARS = 100, 100, 1000, 2000
+Strategy = Literal["hybrid", "sparse_first", "dense_first", "exact"]
+QuestionText = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]
+_EXAMPLE = "In which hospital did Fleming notice the mould?"
+
+
+class _In(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class AskOptions(_In):
+    """How to answer."""
+
+    k: int = Field(5, ge=1, le=MAX_K, description="Answers, at most.")
+    strategy: Strategy = Field("hybrid", description="How to search; `exact` proves its answers.")
+    explain: bool = Field(False, description="List the n-grams that question and place share.")
+    repair: bool = Field(True, description="Read words that nobody knows as what was probably meant.")
+    min_confidence: float | None = Field(
+        None, ge=0, le=1, allow_inf_nan=False, description="No answer where the best is less sure."
+    )
+    sparse_weight: float | None = Field(
+        None,
+        ge=0,
+        le=1e6,
+        allow_inf_nan=False,
+        description="How much words count; the model's own by default.",
+    )
+
+
+class AskQuery(AskOptions):
+    """A question in an address."""
+
+    question: QuestionText = Field(examples=[_EXAMPLE])
+    where: list[str] = Field(
+        [], max_length=100, description="`field=value`; several of a field: any of them.", examples=[[]]
+    )
+
+
+class AskBody(AskOptions):
+    """A question, or a batch of them."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"question": _EXAMPLE, "k": 3, "explain": True},
+                {"questions": [_EXAMPLE, "Who built Trajan's bridge?"], "k": 1},
+            ],
+            "oneOf": [{"required": ["question"]}, {"required": ["questions"]}],
+        },
+    )
+    question: QuestionText | None = None
+    questions: Annotated[list[QuestionText], Field(min_length=1, max_length=MAX_QUESTIONS)] | None = None
+    where: list[str] | dict[str, str | int | float | bool | list[str | int | float | bool]] = Field(
+        [], description="`field=value` texts, or an object of fields and values."
+    )
+
+    @model_validator(mode="after")
+    def _is_one_or_many(self) -> AskBody:
+        if (self.question is None) == (self.questions is None):
+            raise ValueError("give either question or questions")
+        return self
+
+
+class CertificateOut(BaseModel):
+    """What is proven about the answers."""
+
+    proven_phrases: int
+    lowest_score: float | None
+    highest_bound: float | None = Field(description="Null where everything was read.")
+    paragraphs_read: int
+    paragraphs: int
+
+
+class ReplyOut(BaseModel):
+    """The answers to one question, and what they took: what `denspi ask --json` prints."""
+
+    question: str
+    read_as: str | None = Field(description="The question with slips repaired; null where there are none.")
+    answers: list[Answer] = Field(description="Best first; empty where nothing is sure enough.")
+    strategy: Strategy
+    generation: int = Field(description="Of the index that was searched.")
+    documents_visited: int
+    latency_ms: float
+    stages_ms: dict[str, float]
+    certificate: CertificateOut | None
+
+
+class RepliesOut(BaseModel):
+    """A reply to each question of a batch, in order."""
+
+    replies: list[ReplyOut]
+
+
+class DocumentOut(BaseModel):
+    """A document as it was indexed. Spans count characters (code points) of `text`."""
+
+    id: str
+    title: str
+    text: str
+    paragraphs: list[Span]
+    source: str = Field(description="The file that it came from; empty where there was none.")
+    metadata: dict[str, Any]
+
+
+def _storable(metadata: dict[str, Any]) -> dict[str, Any]:
+    try:
+        json.dumps(metadata, allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"cannot be stored as JSON ({error})") from None
+    return metadata
+
+
+class DocumentIn(_In):
+    """A document to be indexed; paragraphs are found as in a text file."""
+
+    id: str = Field(min_length=1, max_length=MAX_ID_CHARS)
+    title: str = Field("", max_length=10_000, description="The id where it is empty.")
+    text: str = Field(min_length=1)
+    metadata: Annotated[dict[str, Any], AfterValidator(_storable)] = Field({}, examples=[{"language": "en"}])
+
+
+class DocumentsIn(_In):
+    """Documents that are committed together."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "documents": [
+                        {"id": "lease", "title": "Lease", "text": "Ada Byron signed the lease in 1843."}
+                    ]
+                }
+            ]
+        },
+    )
+    documents: list[DocumentIn] = Field(min_length=1, max_length=MAX_DOCUMENTS)
+
+
+class WrittenOut(BaseModel):
+    """What a change has done, once it is durable."""
+
+    generation: int = Field(description="The first that has the change.")
+    written: int = 0
+    unchanged: int = Field(default=0, description="Already there with the same content.")
+    deleted: int = 0
+
+
+class ReadyOut(BaseModel):
+    """What is being served."""
+
+    status: Literal["ready"]
+    generation: int
+    documents: int
+    paragraphs: int
+    words: int
+    model: str
+    precision: str
+    writable: bool
+
+
+class Problem(BaseModel):
+    """An error, as RFC 9457 has it."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, str]] | None = Field(
+        None, description="Of a request that does not fit: where, and what."
+    )

@@ -1,0 +1,200 @@
+// A reply as elements: the best answer large, the others below, what it took at the end. Draws; asks nothing.
+
+import { placeFragment } from "./address.js";
+import { counted, make, marked, milliseconds, percent } from "./text.js";
+
+const LONG_ANSWER_CHARS = 60;
+const PARTS = [
+  ["start", "start", "how well the question fits where the phrase begins"],
+  ["end", "end", "how well it fits where the phrase ends"],
+  ["coherency", "coherency", "whether this start and this end belong together"],
+  ["document", "document words", "words that question and document share"],
+  ["paragraph", "paragraph words", "words that question and paragraph share"],
+];
+
+/** What stands in place of the answers where there are none. */
+export function drawNothingFound(reply) {
+  const why = reply.documents_visited
+    ? "Nothing in these documents is close enough to the question."
+    : "There is nothing to search: no document fits.";
+  const said = [make("p", { className: "nothing" }, "No answer"), make("p", { className: "quiet" }, why)];
+  return [drawReadAs(reply), ...said, drawTook(reply)].filter(Boolean);
+}
+
+/** All of a reply. `tookMs` is what the reader waited for, the way to the server included. */
+export function drawReply(reply, tookMs) {
+  const [best, ...others] = reply.answers;
+  const values = reply.answers.flatMap((answer) => PARTS.map(([name]) => answer.parts[name]));
+  // One scale for all, so that bars compare.
+  const scale = { least: Math.min(0, ...values), most: Math.max(0, ...values) };
+  const drawn = [drawReadAs(reply), drawBest(best, scale)].filter(Boolean);
+  if (others.length) {
+    drawn.push(
+      make("h2", {}, "Other answers"),
+      make("ol", { className: "others", start: 2 }, ...others.map((answer) => drawOther(answer, scale))),
+    );
+  }
+  return [...drawn, drawTook(reply, tookMs)];
+}
+
+/** One line for those who listen instead of looking. */
+export function inWords(reply) {
+  const readAs = reply.read_as ? `Read as: ${reply.read_as}. ` : "";
+  if (!reply.answers.length) return `${readAs}No answer.`;
+  const [best] = reply.answers;
+  const more = reply.answers.length - 1;
+  const others = more ? ` ${counted(more, "other answer")}.` : "";
+  return `${readAs}${best.text}. ${sureness(best)}From ${nameOf(best)}.${others}`;
+}
+
+/** What the question was taken for, where a slip in it was repaired: nobody should have to wonder. */
+function drawReadAs(reply) {
+  if (!reply.read_as) return null;
+  return make("p", { className: "read-as" }, "Read as ", make("q", { dir: "auto" }, reply.read_as));
+}
+
+function drawBest(answer, scale) {
+  const size = [...answer.text].length > LONG_ANSWER_CHARS ? "best-text long" : "best-text";
+  return make(
+    "article",
+    { className: "best", "aria-label": "Best answer" },
+    make("h1", { className: size, dir: "auto" }, link(answer, answer.text, "answer-link")),
+    drawSentence(answer),
+    drawSource(answer),
+    drawEvidence(answer),
+    drawWhy(answer, scale),
+  );
+}
+
+function drawOther(answer, scale) {
+  return make(
+    "li",
+    {},
+    make("h3", { dir: "auto" }, link(answer, answer.text, "answer-link")),
+    drawSentence(answer),
+    drawSource(answer),
+    drawWhy(answer, scale),
+  );
+}
+
+function drawSentence(answer) {
+  const from = answer.context_span.start_char;
+  const parts = marked(answer.context, answer.span.start_char - from, answer.span.end_char - from);
+  return make("p", { className: "sentence", dir: "auto" }, ...parts);
+}
+
+function drawSource(answer) {
+  const title = link(answer, nameOf(answer), "title");
+  title.tabIndex = -1; // the answer itself leads to the same place
+  const place = make("span", {}, make("bdi", {}, title), ` paragraph ${answer.paragraph + 1}`);
+  return make("p", { className: "source" }, drawConfidence(answer.confidence), place);
+}
+
+function drawConfidence(confidence) {
+  if (confidence === null) return null;
+  const level = confidence >= 0.7 ? "high" : confidence >= 0.35 ? "middle" : "low";
+  const bar = make("span", { className: "meter", "aria-hidden": "true" }, make("span"));
+  bar.firstChild.style.width = `${100 * confidence}%`;
+  const meaning = "How likely the answer is right, by its lead over the next best";
+  const properties = { className: `confidence ${level}`, title: meaning };
+  return make("span", properties, bar, `${percent(confidence)} sure`);
+}
+
+function drawEvidence(answer) {
+  if (!answer.evidence.length) return null;
+  const drawPlace = (found) => {
+    const at = found.context.indexOf(found.text); // evidence carries its sentence, not where that begins
+    const sentence = at < 0 ? [found.context] : splitAt(found.context, at, found.text.length);
+    return make(
+      "li",
+      {},
+      make("bdi", {}, link(found, nameOf(found), "title")),
+      make("span", { className: "sentence", dir: "auto" }, ...sentence),
+    );
+  };
+  return make(
+    "section",
+    { className: "evidence" },
+    make("h2", {}, `Also in ${counted(answer.evidence.length, "other place")}`),
+    make("ul", {}, ...answer.evidence.map(drawPlace)),
+  );
+}
+
+function splitAt(text, at, length) {
+  return [text.slice(0, at), make("mark", {}, text.slice(at, at + length)), text.slice(at + length)];
+}
+
+function drawWhy(answer, scale) {
+  const rows = PARTS.flatMap(([name, label, meaning]) => {
+    const value = answer.parts[name];
+    const number = make("span", { className: "number" }, signed(value));
+    return [make("dt", { title: meaning }, label), make("dd", {}, drawBar(value, scale), number)];
+  });
+  const words = (answer.matches ?? []).map((match) => make("li", { dir: "auto" }, match.ngram));
+  return make(
+    "details",
+    { className: "why" },
+    make("summary", {}, `Why · score ${answer.score.toFixed(1)}`),
+    make("dl", { className: "parts" }, ...rows),
+    words.length ? make("ul", { className: "matches", "aria-label": "Words in common" }, ...words) : null,
+  );
+}
+
+/** To the right of zero, or to the left of it. */
+function drawBar(value, { least, most }) {
+  const share = (part) => `${(100 * part) / (most - least || 1)}%`;
+  const className = value < 0 ? "bar minus" : "bar";
+  const bar = make("span", { className, "aria-hidden": "true" }, make("span"));
+  bar.firstChild.style.marginLeft = share(Math.min(0, value) - least);
+  bar.firstChild.style.width = share(Math.abs(value));
+  return bar;
+}
+
+function drawTook(reply, tookMs) {
+  const stages = Object.entries(reply.stages_ms);
+  const all = stages.reduce((sum, [, ms]) => sum + ms, 0) || 1;
+  const bar = make("span", { className: "stages", "aria-hidden": "true" });
+  for (const [, ms] of stages) {
+    const piece = make("span");
+    piece.style.flexGrow = String(ms / all);
+    bar.append(piece);
+  }
+  const isProven = (reply.certificate?.proven_phrases ?? 0) > 0 && reply.answers.length > 0;
+  const named = stages.map(([stage, ms]) => make("span", {}, `${stage} ${milliseconds(ms)}`));
+  return make(
+    "footer",
+    { className: "took" },
+    bar,
+    make(
+      "p",
+      {},
+      make("strong", {}, `${milliseconds(reply.latency_ms ?? all)} ms`),
+      ...named,
+      tookMs === undefined ? null : make("span", {}, `seen after ${milliseconds(tookMs)} ms`),
+    ),
+    make(
+      "p",
+      {},
+      make("span", {}, reply.strategy.replace("_", " ")),
+      make("span", {}, `${counted(reply.documents_visited, "document")} visited`),
+      isProven ? make("span", {}, "the best of the whole index, proven") : null,
+    ),
+  );
+}
+
+/** Without a direction of its own: that of the heading around it would not look inside. */
+function link(answer, text, className) {
+  return make("a", { href: placeFragment(answer.document_id, answer.span), className }, text);
+}
+
+function nameOf(found) {
+  return found.title || found.document_id;
+}
+
+function sureness(answer) {
+  return answer.confidence === null ? "" : `${percent(answer.confidence)} sure. `;
+}
+
+function signed(value) {
+  return value < 0 ? `−${Math.abs(value).toFixed(1)}` : value.toFixed(1);
+}

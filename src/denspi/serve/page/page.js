@@ -1,0 +1,245 @@
+// The page: ties the input, the address and the keys to what is drawn. Owns which view is shown.
+// No word of a reply or a document becomes anything but text (see text.js); nothing is asked of another host.
+
+import { DEFAULT_STRATEGY, readAddress, writeAddress } from "./address.js";
+import { drawNothingFound, drawReply, inWords } from "./answers.js";
+import { Asker, fetchJson, fetchPatiently, isQuestion, Problem } from "./asking.js";
+import { drawDocument, drawNoDocument } from "./document.js";
+import { counted } from "./text.js";
+
+const SHOWN_ANSWERS = 5;
+const SPOKEN_AFTER_MS = 900; // a voice that reads out every prefix helps nobody
+
+const named = [...document.querySelectorAll("[id]")];
+const view = Object.fromEntries(named.map((element) => [element.id, element]));
+const api = new URL("api/", document.baseURI);
+const shown = { openedBy: null, scrollY: 0, speakTimer: 0 };
+let documentFlight = null;
+
+const asker = new Asker(answersUrl, {
+  reply: showReply,
+  slow: () => setWaiting(true),
+  busy: () => showNotice("The server is busy. Asking again…"),
+  unreachable: () => showNotice("The server cannot be reached. Trying again…"),
+  refused: (problem) => showProblem(problem),
+  idle: showNothing,
+});
+
+function answersUrl({ question, strategy }) {
+  const url = new URL("answers", api);
+  url.search = new URLSearchParams({ question, k: SHOWN_ANSWERS, strategy, explain: true });
+  return url;
+}
+
+function asked() {
+  const chosen = view.ask.elements.strategy.value || DEFAULT_STRATEGY;
+  return { question: view.question.value.trim(), strategy: chosen };
+}
+
+// --- what is shown
+
+function showReply(reply, { question }, tookMs) {
+  setWaiting(false);
+  showNotice("");
+  const drawn = reply.answers.length ? drawReply(reply, tookMs) : drawNothingFound(reply);
+  view.answers.replaceChildren(...drawn);
+  view.answers.dataset.question = question;
+  shown.openedBy = null;
+  clearTimeout(shown.speakTimer);
+  shown.speakTimer = setTimeout(() => { view.said.textContent = inWords(reply); }, SPOKEN_AFTER_MS);
+  showAnswersOrDocument();
+}
+
+function showProblem(problem) {
+  setWaiting(false);
+  view.answers.replaceChildren();
+  const line = problem.message;
+  showNotice(line.charAt(0).toUpperCase() + line.slice(1), "error");
+  showAnswersOrDocument();
+}
+
+function showNothing() {
+  setWaiting(false);
+  showNotice("");
+  clearTimeout(shown.speakTimer);
+  view.said.textContent = "";
+  view.answers.replaceChildren();
+  showAnswersOrDocument();
+}
+
+function showNotice(line, kind = "") {
+  view.notice.hidden = !line;
+  view.notice.textContent = line;
+  view.notice.className = `notice ${kind}`;
+  view.answers.classList.toggle("old", Boolean(line));
+  if (line) view.said.textContent = line;
+}
+
+function setWaiting(isWaiting) {
+  view.progress.hidden = !isWaiting;
+  view.main.setAttribute("aria-busy", String(isWaiting));
+}
+
+function showAnswersOrDocument() {
+  const { question } = asked();
+  const isReading = readAddress(location.href).place !== null;
+  const isAnswered = Boolean(view.answers.firstChild);
+  view.document.hidden = !isReading;
+  view.answers.hidden = isReading || !isAnswered;
+  view.welcome.hidden = isReading || isAnswered || isQuestion(question) || !view.notice.hidden;
+  document.body.classList.toggle("asked", isReading || isQuestion(question));
+  if (!isReading) document.title = question ? `${question} · denspi` : "denspi";
+}
+
+// --- documents
+
+async function openDocument({ documentId, span }) {
+  documentFlight?.abort();
+  const flight = new AbortController();
+  documentFlight = flight;
+  try {
+    const url = new URL(`documents/${encodeURIComponent(documentId)}`, api);
+    const found = await fetchPatiently(url, flight.signal);
+    if (flight.signal.aborted) return;
+    showDocument(drawDocument(found, span, answersAddress()), found.title || documentId);
+  } catch (error) {
+    if (flight.signal.aborted) return;
+    const line = error instanceof Problem ? error.message : "The server cannot be reached; try again.";
+    showDocument(drawNoDocument(line, answersAddress()), documentId);
+  }
+}
+
+/** The address without the document. */
+function answersAddress() {
+  return location.pathname + location.search;
+}
+
+function showDocument(drawn, title) {
+  view.document.replaceChildren(...drawn);
+  document.title = `${title} · denspi`;
+  showAnswersOrDocument();
+  view.document.querySelector("h1").focus({ preventScroll: true });
+  const mark = view.document.querySelector("mark");
+  if (mark) mark.scrollIntoView({ block: "center" });
+  else scrollTo(0, 0);
+}
+
+function closeDocument() {
+  documentFlight?.abort();
+  view.document.replaceChildren();
+  showAnswersOrDocument();
+  scrollTo(0, shown.scrollY);
+  const link = [...view.answers.querySelectorAll("a")].find((each) => each.hash === shown.openedBy);
+  (link ?? view.question).focus({ preventScroll: true });
+}
+
+/** Back where the answers are what came before; a shared link to a document has nothing before it. */
+function goBack() {
+  if (history.state?.fromAnswers) history.back();
+  else {
+    history.replaceState(null, "", answersAddress());
+    followAddress();
+  }
+}
+
+// --- the address
+
+function followAddress() {
+  const { question, strategy, place } = readAddress(location.href);
+  const wasReading = !view.document.hidden;
+  if (question.trim() !== view.question.value.trim()) view.question.value = question;
+  const choice = [...view.ask.elements.strategy].find((each) => each.value === strategy);
+  if (choice) choice.checked = true;
+  asker.ask(asked(), true);
+  if (place) openDocument(place);
+  else if (wasReading) closeDocument();
+  else showAnswersOrDocument();
+}
+
+function keepAddress() {
+  const { question, strategy } = asked();
+  const address = writeAddress(location.pathname, question, strategy);
+  // Leaving a document by typing is a step that Back undoes; typing on is not.
+  if (readAddress(location.href).place) {
+    history.pushState(null, "", address);
+    documentFlight?.abort();
+    view.document.replaceChildren();
+    scrollTo(0, 0);
+  } else history.replaceState(history.state, "", address);
+}
+
+// --- what people do
+
+view.ask.addEventListener("input", () => {
+  keepAddress();
+  asker.ask(asked());
+  showAnswersOrDocument();
+});
+
+view.ask.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const isAnswered = !asker.isWaiting && view.answers.dataset.question === asked().question;
+  const best = view.answers.querySelector(".answer-link");
+  if (isAnswered && best && !view.answers.hidden) best.click();
+  else asker.ask(asked(), true);
+});
+
+view.main.addEventListener("click", (event) => {
+  const link = event.target.closest("a");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  if (link.id === "back") return goBack();
+  Object.assign(shown, { openedBy: link.hash, scrollY });
+  history.pushState({ fromAnswers: true }, "", link.hash);
+  return followAddress();
+});
+
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target === view.question;
+  const isHeld = event.ctrlKey || event.metaKey;
+  const isSlash = event.key === "/" && !isTyping && !isHeld && !event.altKey;
+  if (isSlash || (event.key.toLowerCase() === "k" && isHeld)) {
+    event.preventDefault();
+    view.question.focus();
+    view.question.select();
+  } else if (event.key === "Escape") {
+    event.preventDefault();
+    if (!view.document.hidden) goBack();
+    else if (!isTyping) view.question.focus();
+    else clearQuestion();
+  } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    // The strategies have arrows of their own, and so have those who compose a character.
+    if (event.isComposing || view.answers.hidden || event.target.matches("input[type=radio]")) return;
+    if (moveFocus(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
+  }
+});
+
+function clearQuestion() {
+  view.question.value = "";
+  view.ask.dispatchEvent(new Event("input"));
+  view.question.focus();
+}
+
+/** Through the input and the answers below it. */
+function moveFocus(step) {
+  const links = [view.question, ...view.answers.querySelectorAll(".answer-link")];
+  const focused = document.activeElement;
+  const isAt = (each) => each === focused || each.closest("li, article")?.contains(focused);
+  const at = Math.max(0, links.findIndex(isAt));
+  const next = links[Math.min(links.length - 1, Math.max(0, at + step))];
+  if (next === document.activeElement) return false;
+  next.focus({ preventScroll: true });
+  next.closest("li, article, header")?.scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+view.clear.addEventListener("click", clearQuestion);
+addEventListener("popstate", followAddress);
+addEventListener("online", () => asker.ask(asked(), true));
+history.scrollRestoration = "manual";
+followAddress();
+fetchJson(new URL("readyz", document.baseURI))
+  .then(({ documents, words }) => {
+    view.size.textContent = `${counted(documents, "document")}, ${counted(words, "word")}. `;
+  })
+  .catch(() => {}); // the page works without knowing how much there is

@@ -1,0 +1,96 @@
+"""Every error as a problem document (RFC 9457): one shape, one line of detail, never a traceback.
+
+Owns which error gets which status. What went wrong inside goes to the log, not to the caller.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from denspi.errors import DenspiError, IndexLockedError, InputError
+from denspi.search.reply_json import to_json
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_SECONDS = 1
+CLIENT_HAS_GONE = (499, "Client Closed Request")
+"""Nobody reads it: what the log and the metrics say of a client that did not wait. In no standard."""
+_LONGEST_FINDING = 300
+_log = logging.getLogger("uvicorn.error")
+
+
+class ProblemError(Exception):
+    """An answer other than the one that was asked for."""
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, dict(headers or {})
+
+
+def busy(detail: str) -> ProblemError:
+    """Too much at once: come back soon."""
+    return ProblemError(503, detail, {"Retry-After": str(RETRY_AFTER_SECONDS)})
+
+
+def problem_response(
+    status: int, detail: str, headers: Mapping[str, str] | None = None, **members: Any
+) -> Response:
+    """The document, with further members after the usual ones."""
+    title = CLIENT_HAS_GONE[1] if status == CLIENT_HAS_GONE[0] else HTTPStatus(status).phrase
+    fields = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    return Response(to_json(fields | members), status, dict(headers or {}), MEDIA_TYPE)
+
+
+def response_to(error: Exception) -> Response:
+    """What the caller hears of an error."""
+    match error:
+        case ProblemError():
+            return problem_response(error.status, error.detail, error.headers)
+        case HTTPException():
+            return problem_response(error.status_code, _detail(error), error.headers)
+        case RequestValidationError():
+            return _invalid(error)
+        case InputError():
+            return problem_response(422, str(error))
+        case IndexLockedError():
+            return response_to(busy(str(error)))
+        case DenspiError():
+            # It names files of this machine, which are not the caller's business.
+            _log.error("%s: %s", type(error).__name__, error)
+            return problem_response(500, "the index cannot be used; the log of the service says why")
+        case _:
+            return problem_response(500, "a fault of the service; its log says more")
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Let every error of `app` end as a problem."""
+
+    async def handle(request: Request, error: Exception) -> Response:
+        return response_to(error)
+
+    for kind in (ProblemError, HTTPException, RequestValidationError, DenspiError, Exception):
+        app.add_exception_handler(kind, handle)
+
+
+def _detail(error: HTTPException) -> str:
+    usual = {404: "nothing is here; see /openapi.json", 405: "not with this method; see the header Allow"}
+    is_said = error.detail != HTTPStatus(error.status_code).phrase
+    return str(error.detail) if is_said else usual.get(error.status_code, str(error.detail))
+
+
+def _invalid(error: RequestValidationError) -> Response:
+    """What is wrong where; 400 where the body is no JSON at all."""
+    findings = [
+        {"where": ".".join(str(step) for step in each["loc"]), "finding": each["msg"][:_LONGEST_FINDING]}
+        for each in error.errors()
+    ]
+    status = 400 if any(each["type"] == "json_invalid" for each in error.errors()) else 422
+    first = findings[0] if findings else {"where": "request", "finding": "cannot be used"}
+    return problem_response(status, f"{first['where']}: {first['finding']}", errors=findings)

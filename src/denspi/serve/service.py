@@ -1,0 +1,98 @@
+"""What a worker does, without HTTP: answers and documents from the newest generation.
+
+Every call looks for a newer commit first, which costs one small read. Where the newest cannot be opened, the
+last one that could be goes on being served, and `why_not_ready` says so. Threads may share one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from denspi.build.index import Index
+from denspi.errors import DenspiError, ModelError
+from denspi.index.manifest import Counts
+from denspi.index.snapshot import Snapshot
+from denspi.search.questions import clean_question
+from denspi.search.reply_json import reply_json
+from denspi.search.searcher import Searcher, SearchOptions
+from denspi.types import Document
+
+_log = logging.getLogger("uvicorn.error")
+_WARM_UP = "who was first?"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Questions, and how to answer them."""
+
+    questions: Sequence[str]
+    k: int
+    strategy: str
+    options: SearchOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A reply to one question: what is sent, and what is counted."""
+
+    json: str
+    stages_ms: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The generation that is being served."""
+
+    generation: int
+    live: Counts
+    bytes: int
+    model: str
+    precision: str
+
+
+class Service:
+    """An index, open for questions."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._searcher = Searcher(Index.open(folder))
+        self.why_not_ready: str | None = None
+
+    def warm_up(self) -> None:
+        """Load what the first question would otherwise wait for."""
+        self._searcher.ask(_WARM_UP)
+
+    def ask(self, asked: Asked) -> list[Answered]:
+        """A reply to each question, as JSON."""
+        cleaned = [clean_question(text) for text in asked.questions]
+        replies = self._newest().ask_batch(cleaned, asked.k, asked.strategy, **asked.options)
+        return [
+            Answered(reply_json(reply, question=text), reply.stages_ms)
+            for text, reply in zip(cleaned, replies, strict=True)
+        ]
+
+    def document(self, document_id: str) -> Document | None:
+        """A document by its id."""
+        return self._newest().view.snapshot.document(document_id)
+
+    def held(self) -> Held:
+        """What is being served now."""
+        snapshot: Snapshot = self._newest().view.snapshot
+        model = snapshot.model
+        return Held(snapshot.generation, snapshot.live, snapshot.size_bytes, model.name, model.precision)
+
+    def _newest(self) -> Searcher:
+        try:
+            try:
+                self._searcher.refresh()
+            except ModelError:  # built anew with another model
+                self._searcher = Searcher(Index.open(self._folder))
+            self.why_not_ready = None
+        except DenspiError as error:
+            if self.why_not_ready != str(error):
+                _log.error("serving generation %d: %s", self._searcher.view.snapshot.generation, error)
+            self.why_not_ready = str(error)
+        return self._searcher

@@ -1,0 +1,34 @@
+"""What a service is started with. Owns names and defaults; reads no environment and no file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """One worker's settings; all workers have the same."""
+
+    index: Path
+    token: str | None = field(default=None, repr=False)  # who has it may write; None: nobody may
+    allowed_origins: tuple[str, ...] = ()  # other sites whose pages may ask
+    allowed_hosts: tuple[str, ...] | None = None  # names that it answers to; None: any
+    queue: int = 32  # requests that wait at a worker; the next one is refused
+    max_wait_seconds: float = 2.0  # of a request in the queue
+    answers_body_bytes: int = 1 << 20
+    documents_body_bytes: int = 16 << 20
+    body_seconds: float = 20.0  # in which a request must have come in
+    lock_seconds: float = 5.0  # to wait for somebody else who writes the index
+    counters: Path | None = None  # the file that the workers count in; None: a single worker
+    parent: int | None = None  # the process that a worker ends with
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where the service listens, and with how many processes."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000  # 0: any that is free
+    workers: int = 1
+    shutdown_seconds: int = 30  # for requests that were accepted

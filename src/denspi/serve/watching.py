@@ -1,0 +1,70 @@
+"""The routes for those who run the service: is it alive, is it ready, what has it done.
+
+They do not wait with the questions: a service that is busy is neither dead nor unready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from denspi.serve.answering import NOT_KEPT
+from denspi.serve.metrics import CONTENT_TYPE
+from denspi.serve.models import ReadyOut
+from denspi.serve.openapi import problems
+from denspi.serve.problems import ProblemError
+from denspi.serve.service import Held
+from denspi.serve.worker import Worker
+
+
+def watch_routes(worker: Worker) -> APIRouter:
+    """``/healthz``, ``/readyz`` and ``/metrics``."""
+    router = APIRouter(tags=["watching"])
+
+    @router.get("/healthz")
+    async def get_health() -> dict[str, str]:
+        """Whether the process answers at all."""
+        return {"status": "ok"}
+
+    @router.get("/readyz", response_model=ReadyOut, responses=problems(503))
+    async def get_readiness() -> ReadyOut:
+        """Whether it serves the newest generation, and what that holds."""
+        held = await asyncio.to_thread(worker.service.held)
+        if worker.service.why_not_ready is not None:
+            raise ProblemError(
+                503, f"{worker.service.why_not_ready}; still serving generation {held.generation}"
+            )
+        return ReadyOut(
+            status="ready",
+            generation=held.generation,
+            documents=held.live.documents,
+            paragraphs=held.live.paragraphs,
+            words=held.live.words,
+            model=held.model,
+            precision=held.precision,
+            writable=worker.settings.token is not None,
+        )
+
+    @router.get(
+        "/metrics",
+        response_class=Response,
+        responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    )
+    async def get_metrics() -> Response:
+        """Counts and times since the start, over all workers, in Prometheus' text format."""
+        text = worker.metrics.text(_gauges(await asyncio.to_thread(worker.service.held)))
+        return Response(text, media_type=CONTENT_TYPE, headers=NOT_KEPT)
+
+    return router
+
+
+def _gauges(held: Held) -> dict[str, tuple[str, float]]:
+    return {
+        "denspi_index_generation": ("The generation that is being served.", held.generation),
+        "denspi_index_documents": ("Documents that can be found.", held.live.documents),
+        "denspi_index_paragraphs": ("Paragraphs that can be found.", held.live.paragraphs),
+        "denspi_index_words": ("Words that can be found.", held.live.words),
+        "denspi_index_bytes": ("Size of the generation on disk.", held.bytes),
+    }

@@ -1,0 +1,157 @@
+"""What the page says when there is no answer: nothing asked, nothing found, slow, busy, away, refused."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+from tests.page.conftest import ANSWERS, DOCUMENTS, Opened, ask, send, stop_time
+from tests.page.made import answer, document, problem, reply
+
+pytestmark = pytest.mark.slow
+
+
+def test_nothing_asked(page: Page) -> None:
+    expect(page.locator("#welcome")).to_be_visible()
+    expect(page.locator("#welcome")).to_contain_text("100 documents")
+    expect(page.locator("#question")).to_be_focused()
+    expect(page.locator("#answers")).to_be_hidden()
+    page.locator("#question").press_sequentially("?!")  # not a word yet
+    page.wait_for_timeout(200)
+    expect(page.locator("#notice")).to_be_hidden()
+    expect(page.locator("#welcome")).to_be_visible()
+
+
+def test_the_cleared_question_leaves_nothing_behind(page: Page) -> None:
+    ask(page, "Where does the Danube begin?")
+    page.get_by_role("button", name="Clear the question").click()
+    expect(page.locator("#welcome")).to_be_visible()
+    expect(page.locator("#answers")).to_be_hidden()
+    expect(page.locator("#question")).to_be_focused()
+    assert "?" not in page.url
+
+
+def test_nothing_found(opened: Opened) -> None:
+    page = opened.with_reply(reply())
+    ask(page, "made")
+    expect(page.locator("#answers")).to_contain_text("No answer")
+    expect(page.locator("#answers")).to_contain_text("close enough")
+    opened.page.unroute(ANSWERS)
+    opened.with_reply(reply(documents_visited=0))
+    ask(page, "made again")
+    expect(page.locator("#answers")).to_contain_text("nothing to search")
+
+
+def test_waiting_is_shown_only_if_it_takes_long(page: Page) -> None:
+    held: list[Route] = []
+    page.route(ANSWERS, lambda route: held.append(route))
+    stop_time(page)
+    with page.expect_request(ANSWERS):
+        page.fill("#question", "made")
+        page.clock.run_for(100)
+    page.clock.run_for(250)
+    expect(page.locator("#progress")).to_be_hidden()
+    page.clock.run_for(100)
+    expect(page.locator("#progress")).to_be_visible()
+    assert len(held) == 1
+    send(held[0], reply(answer("at last")))
+    expect(page.locator(".best h1")).to_have_text("at last")
+    expect(page.locator("#progress")).to_be_hidden()
+
+
+def test_a_busy_server_is_asked_again_without_a_word(page: Page) -> None:
+    tries, notices = [], []
+
+    def handle(route: Route) -> None:
+        tries.append(route.request.url)
+        notices.append(page.locator("#notice").is_visible())
+        busy = len(tries) < 3
+        send(
+            route, problem(503, "too much at once") if busy else reply(answer("served")), 503 if busy else 200
+        )
+
+    page.route(ANSWERS, handle)
+    page.fill("#question", "made")
+    expect(page.locator(".best h1")).to_have_text("served")
+    assert len(tries) == 3
+    assert len(set(tries)) == 1
+    assert not any(notices)
+
+
+def test_a_server_that_stays_busy_is_mentioned(page: Page) -> None:
+    page.route(ANSWERS, lambda route: send(route, problem(503, "too much at once"), 503))
+    stop_time(page)
+    page.fill("#question", "made")
+    for _ in range(8):
+        page.clock.run_for(3000)
+        page.wait_for_timeout(50)
+    expect(page.locator("#notice")).to_have_text("The server is busy. Asking again…")
+
+
+def test_old_answers_stay_while_the_server_is_away_and_it_is_found_again(page: Page) -> None:
+    ask(page, "Where does the Danube begin?")
+    page.route(ANSWERS, lambda route: route.abort())
+    page.fill("#question", "Who was Ada Lovelace's father?")
+    expect(page.locator("#notice")).to_have_text("The server cannot be reached. Trying again…")
+    expect(page.locator(".best h1")).to_have_text("Black Forest of Germany")
+    expect(page.locator("#answers.old")).to_be_visible()
+    page.unroute(ANSWERS)
+    expect(page.locator(".best h1")).to_have_text("Lord Byron")
+    expect(page.locator("#notice")).to_be_hidden()
+    expect(page.locator("#answers.old")).to_have_count(0)
+
+
+def test_a_refusal_is_one_line_and_the_next_question_works(page: Page) -> None:
+    line = "index made.index: a block is damaged; restore it"
+    page.route(ANSWERS, lambda route: send(route, problem(500, line + "\nTraceback"), 500))
+    page.fill("#question", "made")
+    expect(page.locator("#notice.error")).to_have_text("Index made.index: a block is damaged; restore it")
+    page.unroute(ANSWERS)
+    ask(page, "Where does the Danube begin?")
+    expect(page.locator("#notice")).to_be_hidden()
+
+
+def test_a_refusal_that_is_no_problem_document(page: Page) -> None:
+    page.route(ANSWERS, lambda route: route.fulfill(status=502, body="<h1>Bad gateway</h1>"))
+    page.fill("#question", "made")
+    expect(page.locator("#notice.error")).to_have_text("The server answered 502")
+
+
+def test_a_question_that_is_too_long_is_refused_by_the_server_itself(opened: Opened) -> None:
+    page = opened.at("?q=" + "word " * 900)
+    expect(page.locator("#notice.error")).to_contain_text("4")
+
+
+def test_a_long_answer_is_set_smaller(opened: Opened) -> None:
+    page = opened.with_reply(reply(answer("a very long answer " * 12)))
+    ask(page, "made")
+    expect(page.locator(".best h1.long")).to_be_visible()
+
+
+def test_a_model_without_confidence_says_nothing_about_it(opened: Opened) -> None:
+    page = opened.with_reply(reply(answer("x", confidence=None)))
+    ask(page, "made")
+    expect(page.locator(".confidence")).to_have_count(0)
+
+
+def test_a_refused_question_can_be_asked_again(page: Page) -> None:
+    page.route(ANSWERS, lambda route: send(route, problem(500, "a fault"), 500))
+    page.fill("#question", "made")
+    expect(page.locator("#notice.error")).to_have_text("A fault")
+    page.unroute(ANSWERS)
+    page.route(ANSWERS, lambda route: send(route, reply(answer("found"))))
+    page.keyboard.press("Enter")
+    expect(page.locator(".best h1")).to_have_text("found")
+
+
+def test_a_busy_server_is_asked_again_for_a_document(opened: Opened) -> None:
+    tries: list[str] = []
+
+    def handle(route: Route) -> None:
+        tries.append(route.request.url)
+        busy = len(tries) < 3
+        send(route, problem(503, "too much at once") if busy else document("text"), 503 if busy else 200)
+
+    opened.page.route(DOCUMENTS, handle)
+    page = opened.at("#document=made&span=0-4")
+    expect(page.locator("#document mark")).to_have_text("text")
+    assert len(tries) == 3

@@ -1,0 +1,152 @@
+"""Answers while somebody types, from a real index of the sample corpus."""
+
+from __future__ import annotations
+
+import json
+import re
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Page, Request, Route, expect
+from tests.page.conftest import ANSWERS, Opened, ask, stop_time
+from tests.page.made import answer, document, evidence, reply
+
+DANUBE = "Where does the Danube begin?"
+
+
+def test_the_answer_appears_without_a_key_to_send(page: Page) -> None:
+    page.locator("#question").press_sequentially(DANUBE, delay=15)
+    expect(page.locator(".best h1")).to_have_text("Black Forest of Germany")
+    expect(page.locator(".best .sentence mark")).to_have_text("Black Forest of Germany")
+    expect(page.locator(".best > .sentence")).to_contain_text("The Danube begins in the")
+    expect(page.locator(".best .source")).to_contain_text("The Danube")
+    expect(page.locator(".best .confidence")).to_have_text(re.compile(r"^\d\d% sure$"))
+    expect(page.locator(".others > li")).to_have_count(4)
+    assert parse_qs(urlsplit(page.url).query) == {"q": [DANUBE]}
+    expect(page).to_have_title(f"{DANUBE} · denspi")
+
+
+def test_not_every_key_is_a_request_and_pauses_are(page: Page) -> None:
+    asked: list[Request] = []
+    page.on("request", lambda request: asked.append(request) if "/api/answers" in request.url else None)
+    stop_time(page)
+    _type(page, DANUBE, every_ms=20)
+    page.clock.run_for(100)
+    expect(page.locator(".best h1")).to_have_text("Black Forest of Germany")
+    assert len(asked) == 3  # twice because 560 ms went by without a pause, and once at the end
+    assert _question(asked[-1]) == DANUBE
+    _type(page, "  ", every_ms=100)  # the same question
+    assert len(asked) == 3
+
+
+def test_somebody_who_never_pauses_sees_answers(page: Page) -> None:
+    asked: list[Request] = []
+    page.on("request", lambda request: asked.append(request) if "/api/answers" in request.url else None)
+    stop_time(page)
+    _type(page, "what " * 12, every_ms=50)  # three seconds without a pause of 80 ms
+    assert 8 <= len(asked) <= 12
+    assert len({_question(each) for each in asked}) == len(asked)
+
+
+def test_an_old_reply_never_replaces_a_newer_one(page: Page) -> None:
+    held: list[Route] = []
+
+    def handle(route: Route) -> None:
+        if "slow" in route.request.url:
+            held.append(route)
+        else:
+            route.fulfill(body=json.dumps(reply(answer("the newer"))))
+
+    page.route(ANSWERS, handle)
+    with page.expect_request(ANSWERS):
+        page.fill("#question", "a slow one")
+    page.fill("#question", "a quick one")
+    expect(page.locator(".best h1")).to_have_text("the newer")
+    assert len(held) == 1
+    held[0].fulfill(body=json.dumps(reply(answer("the older"))))
+    page.wait_for_timeout(150)
+    expect(page.locator(".best h1")).to_have_text("the newer")
+
+
+def test_the_reason_shows_five_parts_and_the_words_in_common(page: Page) -> None:
+    ask(page, DANUBE)
+    why = page.locator(".best details")
+    expect(why.locator("dl")).to_be_hidden()
+    why.locator("summary").click()
+    names = why.locator("dt").all_text_contents()
+    assert names == ["start", "end", "coherency", "document words", "paragraph words"]
+    numbers = [float(text.replace("−", "-")) for text in why.locator(".number").all_text_contents()]
+    score = float(re.search(r"score (.*)", why.locator("summary").inner_text())[1])  # type: ignore[index]
+    assert abs(sum(numbers) - score) < 0.3  # each is rounded to a tenth
+    widths = [bar.bounding_box()["width"] for bar in why.locator(".bar > span").all()]  # type: ignore[index]
+    order = sorted(range(5), key=lambda n: abs(numbers[n]))
+    assert [widths[n] for n in order] == sorted(widths)
+    expect(why.locator(".matches")).to_contain_text("danube")
+
+
+def test_negative_parts_go_to_the_left(opened: Opened) -> None:
+    page = opened.with_reply(reply(answer("x")))
+    ask(page, "made")
+    page.locator(".best summary").click()
+    boxes = [bar.bounding_box() for bar in page.locator(".best .bar > span").all()]
+    zero = boxes[0]["x"]  # type: ignore[index]
+    assert boxes[2]["x"] < zero  # type: ignore[index]
+    assert abs(boxes[2]["x"] + boxes[2]["width"] - zero) < 1  # type: ignore[index]
+
+
+def test_other_documents_that_say_the_same(opened: Opened) -> None:
+    also = "Later Lord Byron rented a villa."
+    made = answer("Lord Byron", evidence=[evidence("Lord Byron", also)])
+    page = opened.with_reply(reply(made), document(also, id="other", title="Another"))
+    ask(page, "made")
+    found = page.locator(".best .evidence")
+    expect(found.locator("h2")).to_have_text("Also in 1 other place")
+    expect(found.locator("mark")).to_have_text("Lord Byron")
+    expect(found.locator("a")).to_have_text("Another")
+    with page.expect_request("**/api/documents/other"):
+        found.locator("a").click()
+    expect(page.locator("#document mark")).to_have_text("Lord Byron")
+
+
+def test_the_strategy_is_asked_for_and_kept_in_the_address(page: Page) -> None:
+    ask(page, DANUBE)
+    with page.expect_request(ANSWERS) as asked:
+        page.get_by_label("exact").check(force=True)
+    assert parse_qs(urlsplit(asked.value.url).query)["strategy"] == ["exact"]
+    expect(page.locator(".took")).to_contain_text("the best of the whole index, proven")
+    assert "strategy=exact" in page.url
+    page.reload()
+    expect(page.locator(".best h1")).to_have_text("Black Forest of Germany")
+    expect(page.get_by_label("exact")).to_be_checked()
+
+
+def test_the_time_of_each_stage_is_told(page: Page) -> None:
+    ask(page, DANUBE)
+    took = page.locator(".took")
+    expect(took).to_contain_text("encode")
+    expect(took).to_contain_text(re.compile(r"seen after [\d.,]+ ms"))
+    expect(took).to_contain_text("documents visited")
+
+
+def test_a_slip_is_repaired_and_the_page_says_so(page: Page) -> None:
+    ask(page, "Where does the Danubbe begin?")
+    expect(page.locator(".best h1")).to_have_text("Black Forest of Germany")
+    expect(page.locator(".read-as")).to_have_text("Read as Where does the Danube begin?")
+    expect(page.locator("#question")).to_have_value("Where does the Danubbe begin?")
+    ask(page, DANUBE)
+    expect(page.locator(".read-as")).to_have_count(0)
+
+
+def test_a_shared_question_is_asked_when_the_page_opens(opened: Opened) -> None:
+    page = opened.at("?q=Where+does+the+Danube+begin%3F")
+    expect(page.locator(".best h1")).to_have_text("Black Forest of Germany")
+    expect(page.locator("#question")).to_have_value(DANUBE)
+
+
+def _type(page: Page, text: str, every_ms: int) -> None:
+    for sign in text:
+        page.keyboard.type(sign)
+        page.clock.run_for(every_ms)
+
+
+def _question(request: Request) -> str:
+    return parse_qs(urlsplit(request.url).query)["question"][0]

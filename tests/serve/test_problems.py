@@ -1,0 +1,208 @@
+"""Whatever is wrong ends as a problem document (RFC 9457) with its own status, and the server goes on."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from tests.serve.conftest import QUESTION, Running
+
+from denspi import cli
+from denspi.serve.settings import ServeSettings
+
+
+def problem(replied: httpx.Response, status: int) -> dict[str, object]:
+    assert replied.status_code == status, replied.text
+    assert replied.headers["content-type"] == "application/problem+json"
+    found: dict[str, object] = replied.json()
+    assert {"type", "title", "status", "detail"} <= found.keys()
+    assert found["status"] == status
+    assert "\n" not in str(found["detail"])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("", "query.question"),
+        ("question=", "query.question"),
+        ("question=x&k=0", "query.k"),
+        ("question=x&k=101", "query.k"),
+        ("question=x&k=five", "query.k"),
+        ("question=x&strategy=best", "query.strategy"),
+        ("question=x&colour=red", "query.colour"),
+        ("question=x&min_confidence=nan", "query.min_confidence"),
+        ("question=x&sparse_weight=inf", "query.sparse_weight"),
+        (f"question={'x' * 4001}", "query.question"),
+    ],
+)
+def test_a_request_that_does_not_fit_is_told_where(server: Running, query: str, where: str) -> None:
+    found = problem(server.client.get(f"/api/answers?{query}"), 422)
+    assert where in [each["where"] for each in found["errors"]]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("options", "detail"),
+    [
+        ({"question": "?!"}, "question '?!': has no word; ask with letters or digits"),
+        ({"question": "x", "where": "colour"}, "condition 'colour': write it as field=value"),
+    ],
+)
+def test_what_the_search_refuses_is_said_as_it_says_it(
+    server: Running, options: dict[str, str], detail: str
+) -> None:
+    assert problem(server.client.get("/api/answers", params=options), 422)["detail"] == detail
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 400),
+        (b"", 422),
+        (b"\xff\xfe{}", 400),
+        (b'{"question": "\xff"}', 400),
+        (b'{"question": "\\ud800"}', 422),
+        (b'{"question": 5}', 422),
+        (b'["question"]', 422),
+        (b'{"question": "x", "questions": ["y"]}', 422),
+        (b'{"k": 1}', 422),
+        (b'{"questions": []}', 422),
+        (b'{"question": "x", "colour": 1}', 422),
+        (b'{"question": "x", "sparse_weight": NaN}', 422),
+        (b'{"question": "x", "where": {"a": {"b": 1}}}', 422),
+        (b"[" * 100_000, 400),
+    ],
+)
+def test_bad_bodies(server: Running, body: bytes, status: int) -> None:
+    problem(
+        server.client.post("/api/answers", content=body, headers={"content-type": "application/json"}), status
+    )
+
+
+def test_bad_utf8_in_an_address_makes_a_strange_question_and_no_fault(server: Running) -> None:
+    assert server.client.get("/api/answers?question=who+built+%ff%fe+bridge").status_code == 200
+
+
+def test_no_such_address_and_no_such_method(server: Running) -> None:
+    for path in ("/nothing", "/api", "/api/nothing", "/page", "/..%2Fapp.py", "/docs", "/redoc"):
+        problem(server.client.get(path), 404)
+    for method, path in (
+        ("DELETE", "/api/answers"),
+        ("PUT", "/api/documents/x"),
+        ("POST", "/"),
+        ("GET", "/api/documents"),
+    ):
+        replied = server.client.request(method, path)
+        problem(replied, 405)
+        assert replied.headers["allow"]
+
+
+def test_who_may_not_write_is_told_why(server: Running) -> None:
+    document = {"documents": [{"id": "x", "text": "y"}]}
+    assert "--writable" in str(problem(server.client.post("/api/documents", json=document), 403)["detail"])
+    problem(server.client.delete("/api/documents/danube"), 403)
+
+
+def test_a_large_body_is_refused_by_its_head(server: Running) -> None:
+    """Nothing of the body is sent, and the answer is there."""
+    limit = ServeSettings(Path()).answers_body_bytes
+    head = f"POST /api/answers HTTP/1.1\r\nHost: localhost\r\nContent-Length: {limit + 1}\r\n\r\n"
+    assert raw(server, head.encode()).startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_large_body_without_a_length_is_refused_before_its_end(server: Running) -> None:
+    sent_bytes = 0
+
+    def pieces() -> object:
+        nonlocal sent_bytes
+        while sent_bytes < 1 << 30:
+            sent_bytes += 1 << 16
+            yield b" " * (1 << 16)
+
+    problem(server.client.post("/api/answers", content=pieces()), 413)  # type: ignore[arg-type]
+    assert sent_bytes < 1 << 25
+    assert server.ask().status_code == 200
+
+
+def raw(server: Running, request: bytes) -> bytes:
+    """What comes back until the server closes the connection."""
+    address = urlsplit(server.url)
+    with socket.create_connection((address.hostname, address.port), timeout=60) as connection:  # type: ignore[arg-type]
+        connection.sendall(request)
+        pieces = []
+        while piece := connection.recv(1 << 16):
+            pieces.append(piece)
+    return b"".join(pieces)
+
+
+def test_what_is_no_http_is_a_problem_too(server: Running) -> None:
+    head, _, body = raw(server, b"hello\r\n\r\n").partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in head
+    assert json.loads(body)["status"] == 400
+
+
+def test_a_head_without_end_is_refused(server: Running) -> None:
+    found = raw(server, b"GET / HTTP/1.1\r\n" + b"X-Colour: red\r\n" * 6000)
+    assert found.startswith(b"HTTP/1.1 431 ")
+
+
+def test_it_answers_to_its_own_names_only(server: Running) -> None:
+    for name in ("localhost", "LOCALHOST:1", "127.0.0.1:80", "[::1]:8000"):
+        assert server.client.get("/healthz", headers={"host": name}).status_code == 200
+    for name in ("example.org", "127.0.0.1.example.org", "", "[::1"):
+        status = server.client.get("/healthz", headers={"host": name}).status_code
+        assert status == (200 if name == "[::1" else 421)
+
+
+def test_no_other_site_may_read_it(server: Running) -> None:
+    origin = {"origin": "https://example.org"}
+    assert "access-control-allow-origin" not in server.ask().headers
+    assert "access-control-allow-origin" not in server.client.get("/healthz", headers=origin).headers
+    asked = {**origin, "access-control-request-method": "POST"}
+    problem(server.client.options("/api/answers", headers=asked), 405)
+
+
+def test_html_is_never_served_as_a_page(server: Running) -> None:
+    replied = server.ask("<script>alert(1)</script> who pressed the button?", k=5)
+    assert replied.headers["content-type"] == "application/json"
+    assert replied.headers["x-content-type-options"] == "nosniff"
+    assert "script-src 'self'" in replied.headers["content-security-policy"]
+    assert replied.json()["question"].startswith("<script>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["nowhere"], "nowhere: no such index; build one with: denspi index"),
+        (["INDEX", "--port", "70000"], "Invalid value for '--port': "),
+        (["INDEX", "--workers", "0"], "Invalid value for '--workers': "),
+        (["INDEX", "--token-file", "f"], "--token-file without --writable: nobody may write; add --writable"),
+        (["INDEX", "--writable", "--token-file", "nowhere"], "nowhere: No such file or directory"),
+        (["INDEX", "--writable"], "DENSPI_TOKEN: a token of 5 characters; use 16 or more"),
+        (["INDEX", "--host", "192.0.2.1"], "192.0.2.1 port 8000: "),
+    ],
+)
+def test_bad_use_is_one_line_and_exit_2(
+    arguments: list[str],
+    line: str,
+    built: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DENSPI_TOKEN", "short")
+    assert cli.run(["serve", *(str(built) if each == "INDEX" else each for each in arguments)]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"denspi: {line}")
+    assert (captured.err.count("\n"), captured.out) == (1, "")
+
+
+def test_a_port_that_is_taken_is_one_line(server: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    port = str(urlsplit(server.url).port)
+    assert cli.run(["serve", str(server.index), "--port", port]) == 2
+    assert capsys.readouterr().err.startswith(f"denspi: 127.0.0.1 port {port}: ")
+    assert server.ask(QUESTION).status_code == 200

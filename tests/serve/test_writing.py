@@ -1,0 +1,178 @@
+"""Documents that are added and deleted over HTTP, by those who may, one at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+from tests.serve.conftest import ODD_ID, TOKEN, Running, serve
+from tests.serve.test_problems import problem
+
+from denspi import Index
+from denspi.index import IndexWriter
+from denspi.serve.problems import ProblemError
+from denspi.serve.writing import may_write
+
+AUTHORIZED = {"authorization": f"Bearer {TOKEN}"}
+LEASE = {
+    "id": "contracts/lease",
+    "title": "Lease",
+    "text": "Mira Okafor signed the lease of the mill in 1843.",
+}
+
+
+def post(server: Running, *documents: dict[str, object], token: str = TOKEN) -> httpx.Response:
+    headers = {"authorization": f"Bearer {token}"}
+    return server.client.post("/api/documents", json={"documents": documents}, headers=headers)
+
+
+def delete(server: Running, document_id: str) -> httpx.Response:
+    return server.client.delete(f"/api/documents/{quote(document_id, safe='')}", headers=AUTHORIZED)
+
+
+def answers(server: Running) -> set[str]:
+    """The best answers of many connections, so of both workers."""
+    found = set()
+    for _ in range(12):
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            asked = {"question": "Who signed the lease of the mill?", "k": 1}
+            found.add(client.get("/api/answers", params=asked).json()["answers"][0]["text"])
+    return found
+
+
+def test_a_document_comes_changes_and_goes(writable: Running) -> None:
+    before = writable.client.get("/readyz").json()
+    assert before["writable"] is True
+    written = post(writable, LEASE | {"metadata": {"year": 1843}})
+    assert written.status_code == 200, written.text
+    assert written.json() == {
+        "generation": before["generation"] + 1,
+        "written": 1,
+        "unchanged": 0,
+        "deleted": 0,
+    }
+    assert answers(writable) == {"Mira Okafor"}
+    stored = writable.client.get("/api/documents/contracts%2Flease").json()
+    assert (stored["text"], stored["metadata"], stored["source"]) == (LEASE["text"], {"year": 1843}, "")
+    assert post(writable, LEASE | {"metadata": {"year": 1843}}).json()["unchanged"] == 1
+    assert (
+        post(writable, LEASE | {"text": str(LEASE["text"]).replace("Okafor", "Lind")}).json()["written"] == 1
+    )
+    assert answers(writable) == {"Mira Lind"}
+    assert delete(writable, "contracts/lease").json()["deleted"] == 1
+    problem(delete(writable, "contracts/lease"), 404)
+    problem(writable.client.get("/api/documents/contracts/lease"), 404)
+    assert writable.client.get("/readyz").json()["documents"] == before["documents"]
+
+
+def test_an_odd_id_can_be_deleted_and_put_back(writable: Running) -> None:
+    stored = writable.client.get(f"/api/documents/{quote(ODD_ID, safe='')}").json()
+    assert delete(writable, ODD_ID).json()["deleted"] == 1
+    fields = {name: stored[name] for name in ("id", "title", "text", "metadata")}
+    assert post(writable, fields).json()["written"] == 1
+
+
+@pytest.mark.parametrize(
+    "header", [None, "", "Bearer", "Bearer wrong", "Basic eDp5", f"Bearer {TOKEN}x", TOKEN]
+)
+def test_only_the_token_opens(writable: Running, header: str | None) -> None:
+    headers = {} if header is None else {"authorization": header}
+    for method, path in (("POST", "/api/documents"), ("DELETE", "/api/documents/danube")):
+        replied = writable.client.request(method, path, headers=headers, content=b"not JSON")
+        problem(replied, 401)
+        assert replied.headers["www-authenticate"] == "Bearer"
+    assert writable.client.get("/api/documents/danube").status_code == 200
+
+
+def test_a_token_is_not_its_beginning() -> None:
+    may_write(TOKEN, f"bearer  {TOKEN}")
+    for given in (TOKEN[:-1], TOKEN + " x", TOKEN.upper(), "é"):
+        with pytest.raises(ProblemError) as raised:
+            may_write(TOKEN, f"Bearer {given}")
+        assert raised.value.status == 401
+    with pytest.raises(ProblemError) as raised:
+        may_write(None, f"Bearer {TOKEN}")
+    assert raised.value.status == 403
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"id": "", "text": "x"},
+        {"id": "x"},
+        {"id": "x", "text": ""},
+        {"id": "x", "text": " \n "},
+        {"id": "x", "text": "y", "colour": "red"},
+        {"id": "x", "text": "y", "metadata": {"a": 1e999}},
+        {"id": "x", "text": "y", "metadata": [1]},
+        {"id": 5, "text": "y"},
+    ],
+)
+def test_of_several_documents_one_bad_one_keeps_all_out(writable: Running, bad: dict[str, object]) -> None:
+    before = writable.client.get("/readyz").json()
+    content = json.dumps({"documents": [LEASE | {"id": "good"}, bad]})
+    problem(writable.client.post("/api/documents", content=content, headers=AUTHORIZED), 422)
+    assert writable.client.get("/readyz").json() == before
+    assert post(writable, LEASE | {"id": "other"}).json()["written"] == 1
+    problem(writable.client.get("/api/documents/good"), 404)
+    assert delete(writable, "other").status_code == 200
+
+
+def test_many_writers_at_once_lose_nothing(writable: Running) -> None:
+    """Over both workers: each change takes the one lock in turn."""
+    names = [f"many/{number}" for number in range(8)]
+
+    def put(name: str) -> int:
+        with httpx.Client(base_url=writable.url, timeout=60) as client:
+            body = {"documents": [{"id": name, "text": f"The note {name} was written by Ines."}]}
+            return client.post("/api/documents", json=body, headers=AUTHORIZED).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(put, names))
+    stored = [writable.client.get(f"/api/documents/{name}").status_code == 200 for name in names]
+    assert [status == 200 for status in statuses] == stored
+    assert set(statuses) <= {200, 503}
+    assert 200 in statuses
+    for name in names:
+        delete(writable, name)
+
+
+@pytest.mark.slow
+def test_somebody_else_who_writes_is_named(own_index: Path) -> None:
+    with (
+        serve(own_index, "--writable", DENSPI_TOKEN=TOKEN) as running,
+        IndexWriter.open(own_index),
+    ):
+        replied = post(running, LEASE)
+        found = problem(replied, 503)
+        assert f"process {os.getpid()} on " in str(found["detail"])
+        assert int(replied.headers["retry-after"]) >= 1
+        assert running.ask().status_code == 200  # questions go on
+
+
+@pytest.mark.slow
+def test_a_token_is_made_and_printed_where_none_is_given(own_index: Path, tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "DENSPI_TOKEN"}
+    command = [sys.executable, "-m", "denspi", "serve", str(own_index), "--port", "0", "--writable"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        url = process.stdout.readline().split()[-1]
+        token = process.stderr.readline().removeprefix("token for writing: ").strip()
+        assert len(token) >= 16
+        with httpx.Client(base_url=url, timeout=60) as client:
+            body, headers = {"documents": [LEASE]}, {"authorization": f"Bearer {token}"}
+            assert client.post("/api/documents", json=body, headers=headers).status_code == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert Index.open(own_index).snapshot().document("contracts/lease") is not None
