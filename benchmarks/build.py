@@ -49,7 +49,7 @@ def main() -> None:
     articles = [item for item in read_corpus(dev) if isinstance(item, Document)]
     results: dict[str, Any] = {"machine": machine()}
     with tempfile.TemporaryDirectory() as scratch:
-        results["whole_command"] = whole_command(arguments.model, dev, Path(scratch) / "dev", articles)
+        results["whole_command"] = whole_command(arguments.model, dev, Path(scratch) / "dev")
         print(json.dumps(results["whole_command"]), flush=True)
         all_cores = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {min(all_cores)})
@@ -99,7 +99,7 @@ def one_core(model: Path, articles: list[Document], scratch: Path) -> dict[str, 
     }
 
 
-def whole_command(model: Path, dev: Path, output: Path, articles: list[Document]) -> dict[str, Any]:
+def whole_command(model: Path, dev: Path, output: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "denspi", "index", str(dev), "--output", str(output)]
     started = time.monotonic()
     process = subprocess.Popen([*command, "--model", str(model)], stdout=subprocess.DEVNULL)
@@ -110,22 +110,21 @@ def whole_command(model: Path, dev: Path, output: Path, articles: list[Document]
     seconds = time.monotonic() - started
     assert process.returncode == 0
     info = Index.open(output).info()
-    words = sum(len(text.split()) for document in articles for text in document.paragraph_texts())
     return {
         "documents": info.documents,
         "paragraphs": info.paragraphs,
-        "words": words,
-        "words_and_signs": info.words,
+        "words": info.words,
+        "words_and_signs": info.words_and_signs,
         "starts": info.starts,
         "ends": info.ends,
         "seconds": round(seconds, 1),
-        "words_per_s": round(words / seconds),
+        "words_per_s": round(info.words / seconds),
         "processes": len(os.sched_getaffinity(0)),
         "peak_memory_mb": round(peak_bytes / 1e6),
         "bytes": info.bytes,
-        "bytes_per_word": round(info.bytes / words, 1),
+        "bytes_per_word": round(info.bytes_per_word, 1),
         "bytes_per_word_by_component": {
-            name: round(size / words, 2) for name, size in info.bytes_by_component.items()
+            name: round(size / info.words, 2) for name, size in info.bytes_by_component.items()
         },
     }
 

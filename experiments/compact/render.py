@@ -10,11 +10,11 @@ import math
 import sys
 from pathlib import Path
 
-_PAGE = Path(__file__).with_name("page.txt")
+_PAGE, _ALL_ARTICLES = (Path(__file__).with_name(name) for name in ("page.txt", "all_articles.txt"))
 
 
-def render(result: dict) -> str:
-    """The page."""
+def render(result: dict, whole: str) -> str:
+    """The page; `whole` is the section on all articles."""
     default, again = _recommended(result, 112, 0.98), _recommended(result, 56, 0.95)
     baseline = result["scan"][0]
     scans = [
@@ -26,6 +26,7 @@ def render(result: dict) -> str:
         for each in result["scan"]
     ]
     return _PAGE.read_text().format(
+        all_articles=whole,
         **{key: result[key] for key in result if key not in _TABLES},
         **{
             key: _points(result[key], result["float"], result["questions"])
@@ -100,6 +101,34 @@ def _points(points: list[dict], exact: dict, questions: int) -> str:
     return _table(heads, rows)
 
 
+def all_articles(result: dict) -> str:
+    """What index-size-all.json says, as a section of the page."""
+    exact = result["points"][0]
+    rows = []
+    for p in result["points"]:
+        taken = p["latency_ms"]
+        difference = f" ({p['open_em'] - exact['open_em']:+.1f} ± {_error(p, result['questions']):.1f})"
+        rows.append(
+            (
+                p["code"],
+                f"{p['bytes_a_word']:.1f}",
+                f"{p['open_em']:.1f}" + (difference if p is not exact else ""),
+                f"{p['open_f1']:.1f}",
+                f"{p['lost']} / {p['gained']}",
+                f"{p['same_answer']:.1f}%",
+                f"{taken['median']:.0f} / {taken['p95']:.0f}" if taken else "",
+            )
+        )
+    heads = ("rows", "bytes a word", "EM", "F1", "lost / gained", "same answer", "ms, median / 95%")
+    return _ALL_ARTICLES.read_text().format(**result, table=_table(heads, rows))
+
+
+def _all_articles_beside(output: Path) -> str:
+    """Nothing before it was measured."""
+    path = output.with_name("index-size-all.json")
+    return all_articles(json.loads(path.read_text())) if path.exists() else ""
+
+
 def _table(heads, rows) -> str:
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(each) + " |" for each in lines)
@@ -138,7 +167,7 @@ def _is_rival(point: dict) -> bool:
 def write(output: Path) -> None:
     """Page and figure beside the JSON."""
     result = json.loads(output.read_text())
-    output.with_suffix(".md").write_text(render(result))
+    output.with_suffix(".md").write_text(render(result, _all_articles_beside(output)))
     draw(result, output.with_suffix(".png"))
 
 
