@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 from tests.index.made import make
 
+from denspi.build.lists import make_lists
+from denspi.dense.points import Int8Points
 from denspi.index import IndexWriter, Snapshot, WriterSettings, merge_beside, verify
 from denspi.index.directory import Directory
 from denspi.index.locks import Wait
+from denspi.index.snapshot import open_snapshot
 
 Held = dict[int, int]  # number of a document -> its version
 SMALL = WriterSettings(flush_words=40)
@@ -27,7 +30,13 @@ def live(
     """Change and merge at random; `say` what a commit is about to make true, and when it has."""
     held = dict(held)
     for _ in range(commits):
-        if generator.random() < 0.2:
+        chance = generator.random()
+        if chance < 0.1:
+            say("intend", held)
+            _attach_lists(directory)
+            say("done", held)
+            continue
+        if chance < 0.3:
             say("intend", held)
             merge_beside(directory.path, everything=True, wait=Wait(10), directory=directory)
             say("done", held)
@@ -44,6 +53,15 @@ def live(
             say("intend", held)
             writer.commit()
             say("done", held)
+
+
+def _attach_lists(directory: Directory) -> None:
+    """As `attach_missing_lists` does it, and for segments of any size."""
+    snapshot = open_snapshot(directory)
+    with IndexWriter.open(directory.path, directory=directory, wait=Wait(10)) as writer:
+        for segment in snapshot.segments:
+            writer.attach_lists(segment.name, make_lists(segment, Int8Points(), lists=3))
+        writer.commit()
 
 
 def _change(writer: IndexWriter, held: Held, generator: np.random.Generator) -> None:

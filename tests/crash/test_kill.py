@@ -109,7 +109,7 @@ def kill_at_steps(folder: Path, steps: range, seed: int) -> int:
         generator = np.random.default_rng([seed, step])
 
         def work(say: Callable[[str, Held], None], step: int = step, held: Held = held) -> None:
-            live(KillingDirectory(folder, step), held, generator, 3, say)  # noqa: B023
+            live(KillingDirectory(folder, step), held, generator, 5, say)  # noqa: B023
 
         status, said = in_child(work, None)
         if os.WIFEXITED(status):

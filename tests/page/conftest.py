@@ -41,7 +41,7 @@ def chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="package")  # playwright's event loop must not run on under the tests of others
+@pytest.fixture(scope="module")  # playwright's event loop must not run on under the tests of others
 def browser(chromium: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # Chromium's own sandbox does not start as root, as in a container; nothing foreign is loaded here.

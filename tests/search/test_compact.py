@@ -13,6 +13,7 @@ from tests.search.conftest import COMPACT_CODES
 from tests.search.oracle import all_phrases, dot, key_product, offered
 from tests.search.test_searcher import open_searcher
 
+from denspi.index.rows import rows_of
 from denspi.search.compact_kernels import SCORE_DIM, CompactKernels
 from denspi.search.compact_numbers import CompactVectors, compact_products
 from denspi.search.compiled_compact import compiled_compact_products
@@ -25,7 +26,6 @@ from denspi.search.kernels import (
     compiled_kernels,
     numpy_kernels,
 )
-from denspi.search.numpy_kernels import rows_of
 from denspi.search.searcher import Searcher
 from denspi.search.strategies import STRATEGIES
 from denspi.vectors import QuestionVectors

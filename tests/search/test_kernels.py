@@ -10,6 +10,7 @@ from tests.search.oracle import all_phrases, dot, key_product, offered
 
 from denspi.dense.quantizer import Int8Code, Quantizer
 from denspi.errors import ModelError
+from denspi.index.rows import rows_of
 from denspi.search.fixed_point import FixedQuestion, KeyTables, fix_questions
 from denspi.search.kernels import (
     NO_ROW,
@@ -21,7 +22,6 @@ from denspi.search.kernels import (
     fastest_kernels,
     numpy_kernels,
 )
-from denspi.search.numpy_kernels import rows_of
 from denspi.search.scoring import phrase_scores
 from denspi.vectors import ParagraphVectors, QuestionVectors
 

@@ -73,6 +73,8 @@ def test_what_the_search_refuses_is_said_as_it_says_it(
         (b'{"questions": []}', 422),
         (b'{"question": "x", "colour": 1}', 422),
         (b'{"question": "x", "sparse_weight": NaN}', 422),
+        (b'{"question": "x", "sparse_weight": false}', 422),
+        (b'{"question": "x", "k": "5"}', 422),
         (b'{"question": "x", "where": {"a": {"b": 1}}}', 422),
         (b"[" * 100_000, 400),
     ],

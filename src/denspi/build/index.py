@@ -27,7 +27,7 @@ from denspi.corpus.records import Item, shortened
 from denspi.dense.encoder import PhraseEncoder
 from denspi.errors import IndexLockedError, InputError, ModelError
 from denspi.index.leftovers import strangers
-from denspi.index.locks import NO_WAIT, Wait
+from denspi.index.locks import Wait
 from denspi.index.manifest import MANIFEST
 from denspi.index.merge_beside import merge_beside
 from denspi.index.rows import ParagraphRows
@@ -209,9 +209,10 @@ class Index:
         """
         self.commit()
         self._snapshot = None
-        wait = Wait(wait_seconds, on_wait)
-        merge_beside(self.folder, everything=True, wait=wait)
-        return self._attach_lists(wait)
+        generation = merge_beside(self.folder, everything=True, wait=Wait(wait_seconds, on_wait))
+        with suppress(IndexLockedError):  # it is merged; whoever writes makes the lists with its commit
+            generation = self._attach_lists()
+        return generation
 
     def refit(self, on_stopped: Callable[[], None] = lambda: None) -> int:
         """Commit with idf as a fresh build would have it."""
@@ -232,10 +233,10 @@ class Index:
     ) -> None:
         self.close()
 
-    def _attach_lists(self, wait: Wait = NO_WAIT) -> int:
+    def _attach_lists(self) -> int:
         """Large segments get their vector index; the newest generation."""
         try:
-            return attach_missing_lists(self.folder, lambda: self.model().codec(), wait)
+            return attach_missing_lists(self.folder, lambda: self.model().codec())
         except ModelError:  # only compact rows need the model, and searches find all without lists
             return self.snapshot().generation
 

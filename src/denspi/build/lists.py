@@ -7,7 +7,7 @@ rows of their segment alone, so equal segments have equal lists.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from denspi.dense.points import CompactPoints, Int8Points, PointCode
 from denspi.errors import InputError
 from denspi.index.clusters import cluster
 from denspi.index.lists import FEWEST_STARTS, list_arrays, list_count
-from denspi.index.locks import NO_WAIT, Wait
 from denspi.index.segment import SegmentReader
 from denspi.index.snapshot import Snapshot
 from denspi.index.unfinished import UnfinishedError
@@ -28,13 +27,13 @@ from denspi.index.writer import IndexWriter
 
 
 def attach_missing_lists(
-    folder: Path, codec: Callable[[], RowCodec], wait: Wait = NO_WAIT, fewest_starts: int = FEWEST_STARTS
+    folder: Path, codec: Callable[[], RowCodec], fewest_starts: int = FEWEST_STARTS
 ) -> int:
     """Make the lists that lack, one commit for each; the last generation.
 
-    Waits so long for a writer before each commit; IndexLockedError if it does not finish. Where one was
-    interrupted, its changes could still be gone on with: then nothing is made. `codec` is that of the
-    index's model, which compact rows are read with.
+    IndexLockedError where somebody writes: it can wait, since searches find all without lists and whoever
+    commits next makes them. Where a writer was interrupted, its changes could still be gone on with: then
+    nothing is made. `codec` is that of the index's model, which compact rows are read with.
     """
     while True:
         with closing(Snapshot.open(folder)) as snapshot:
@@ -43,13 +42,12 @@ def attach_missing_lists(
                 return snapshot.generation
             arrays = make_lists(missing, _point_code(missing, codec))
             try:
-                with IndexWriter.open(folder, wait=wait, keep_unfinished=True) as writer:
-                    writer.attach_lists(missing.name, arrays)
+                with IndexWriter.open(folder, keep_unfinished=True) as writer:
+                    with suppress(InputError):  # a merge has replaced the segment meanwhile
+                        writer.attach_lists(missing.name, arrays)
                     writer.commit()
             except UnfinishedError:
                 return snapshot.generation
-            except InputError:  # a merge has replaced the segment meanwhile
-                continue
 
 
 def make_lists(

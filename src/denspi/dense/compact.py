@@ -37,7 +37,8 @@ COMPACT = "compact.npz"
 """Its file in a model folder."""
 
 _BLOCK = 2048  # rows that are unpacked to floats at a time: they stay in the cache
-_CORRECTION = np.exp2((np.arange(256) - 128) / 128).astype(np.float32)
+CORRECTION = np.exp2((np.arange(256) - 128) / 128).astype(np.float32)
+"""The factor that each byte of correction stands for; from doubles, or the last bit is the processor's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +138,7 @@ class CompactCode:
 
     def decode(self, packed: Bytes) -> Floats:
         """Rows ``[row, dim]`` of bytes ``[row, bytes_per_row]``."""
-        components = self.grid.decode(packed[:, 1:]) * _CORRECTION[packed[:, 0]][:, None]
+        components = self.grid.decode(packed[:, 1:]) * CORRECTION[packed[:, 0]][:, None]
         return np.asarray(components @ self.inverse + self.mean, np.float32)
 
     def inner_products(self, questions: Floats, packed: Bytes) -> Floats:
@@ -153,7 +154,7 @@ class CompactCode:
         for first in range(0, len(packed), _BLOCK):
             block = packed[first : first + _BLOCK]
             found = self.grid.unpack(block[:, 1:]) @ weights + shift
-            found *= _CORRECTION[block[:, 0]][:, None]
+            found *= CORRECTION[block[:, 0]][:, None]
             products[:, first : first + _BLOCK] = (found + base).T
         return products
 

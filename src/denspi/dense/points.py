@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from denspi.dense.compact import CompactCode
+from denspi.dense.compact import CORRECTION, CompactCode
 from denspi.vectors import Floats
 
 _LARGEST = 127
@@ -51,8 +51,7 @@ class CompactPoints:
 
     def points(self, rows: NDArray[Any]) -> NDArray[np.int8]:
         """Each value by itself, so that nothing depends on the order of a sum."""
-        factors = np.exp2((rows[:, :1].astype(np.float32) - _NO_CORRECTION) / _NO_CORRECTION)
-        components: Floats = self._code.grid.decode(rows[:, 1:]) * factors
+        components: Floats = self._code.grid.decode(rows[:, 1:]) * CORRECTION[rows[:, :1]]
         return np.asarray(np.rint(components / self._step).clip(-_LARGEST, _LARGEST), np.int8)
 
     def rows(self, points: NDArray[np.int8]) -> NDArray[Any]:

@@ -101,8 +101,12 @@ def grow(points: Points, clusters: int) -> Tree:
 
 
 def centres_of(points: Points, count: int) -> Points:
-    """k-means: at most `count` centres, rounded to whole numbers; one that loses all its points stays."""
-    centres = points[_spread(len(points), count)].copy()
+    """k-means: at most `count` centres, rounded to whole numbers; one that loses all its points stays.
+
+    It begins with points that differ: of a text that is repeated all through a collection, thousands of equal
+    centres would be compared with every point.
+    """
+    centres = _distinct(points[_spread(len(points), count)])
     for _ in range(ROUNDS):
         own = _nearest(points, centres)
         order, counts = np.argsort(own, kind="stable"), np.bincount(own, minlength=len(centres))
@@ -111,6 +115,11 @@ def centres_of(points: Points, count: int) -> Points:
         sums = np.add.reduceat(points[order], firsts, axis=0, dtype=np.int64)
         centres[has_points] = np.rint(sums / counts[has_points, None]).astype(np.int8)
     return centres
+
+
+def _distinct(points: Points) -> Points:
+    """The first of all that are equal, in their order."""
+    return points[np.sort(np.unique(points, axis=0, return_index=True)[1])]
 
 
 def _nearest(points: Points, centres: Points) -> NDArray[np.int64]:

@@ -66,7 +66,7 @@ class StoredDocuments:
     def paragraph_runs(self) -> NDArray[np.int64]:
         """``[paragraph]`` runs between white space; counted in the texts of a segment that is older."""
         count = self.counts.paragraphs
-        if not self._rows.lists("paragraph_runs"):
+        if "paragraph_runs" not in self._rows:
             return np.array([count_runs(self.paragraph_text(number)) for number in range(count)], np.int64)
         runs: NDArray[np.int64] = self._array("paragraph_runs", count, "uint32").whole().astype(np.int64)
         return runs

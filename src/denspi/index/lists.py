@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from denspi.errors import IndexDamagedError
 from denspi.index.blocks import Checked
 from denspi.index.part import PartReader
-from denspi.index.rows import CodeLayout
+from denspi.index.rows import CodeLayout, rows_of
 
 CENTRES, ROWS, OFFSETS = "centres", "rows", "list_rows"
 FEWEST_STARTS = 1 << 17
@@ -41,11 +41,8 @@ class StartLists:
 
     def rows_of(self, lists: NDArray[np.int64]) -> NDArray[np.int64]:
         """The start rows of these lists, one list after another."""
-        begins, ends = self.offsets[lists], self.offsets[lists + 1]
-        stored = self.rows.within(begins, ends)
-        lengths = ends - begins
-        places = np.arange(int(lengths.sum())) + np.repeat(begins - (np.cumsum(lengths) - lengths), lengths)
-        return np.asarray(stored[places], np.int64)
+        stored = self.rows.within(self.offsets[lists], self.offsets[lists + 1])
+        return np.asarray(stored[rows_of(self.offsets, lists)], np.int64)
 
 
 def list_arrays(centres: NDArray[Any], list_of_row: NDArray[np.int64]) -> dict[str, NDArray[Any]]:

@@ -87,7 +87,7 @@ def _lock_once(path: Path, wait: Wait, deadline: float) -> Lock:
     try:
         is_told = False
         while not _flock(descriptor, fcntl.LOCK_EX):
-            if time.monotonic() >= deadline:
+            if not time.monotonic() < deadline:  # a wait that is no number is none
                 so_far = f"is still writing it, after {wait.seconds:g} s" if wait.seconds else "is writing it"
                 raise IndexLockedError(
                     f"{path.parent}: {_holder(descriptor)} {so_far}; wait for it to finish, or stop it"

@@ -132,6 +132,7 @@ class PartReader:
         self._opened: dict[str, Checked] = {}
 
     def __contains__(self, name: str) -> bool:
+        """Whether the table has a component of this name."""
         return name in self._components
 
     @property
@@ -165,10 +166,6 @@ class PartReader:
         """How many rows the table says that a component has; 0 where it lists none of this name."""
         found = self._components.get(name)
         return found.shape[0] if found else 0
-
-    def lists(self, name: str) -> bool:
-        """Whether the table has a component of this name."""
-        return name in self._components
 
     def check_all(self) -> None:
         """Check every byte of every component, without keeping them in memory."""

@@ -36,6 +36,16 @@ class ParagraphRows:
     end_keys: Codes  # [end, key_bytes]
 
 
+def rows_of(offsets: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows of these groups (paragraphs, lists), one after another; `offsets` is where each begins."""
+    lengths = offsets[groups + 1] - offsets[groups]
+    ends = np.cumsum(lengths)
+    count = int(ends[-1]) if len(ends) else 0
+    shifts = np.repeat(offsets[groups] - (ends - lengths), lengths)
+    rows: NDArray[np.int64] = np.arange(count, dtype=np.int64) + shifts
+    return rows
+
+
 def check_rows(rows: ParagraphRows, characters: int, layout: CodeLayout, where: str) -> None:
     """Raise InputError unless `rows` can be the rows of a paragraph of so many characters; names `where`."""
     for side, words, chars, codes, keys in (

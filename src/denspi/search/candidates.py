@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from denspi.index.rows import rows_of
 from denspi.search.asked import AskedQuestion
 from denspi.search.kernels import Chosen
-from denspi.search.numpy_kernels import rows_of
 from denspi.search.view import SearchView
 
 Numbers = NDArray[np.int64]

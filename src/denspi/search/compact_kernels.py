@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from denspi.index.rows import rows_of
 from denspi.search.compact_numbers import compact_products, key_codes
 from denspi.search.fixed_point import FixedQuestion, KeyTables
 from denspi.search.kernels import Chosen, Kernels, KeyBounds, Phrases, Side
-from denspi.search.numpy_kernels import NumpyKernels, Products, blocks, rows_of
+from denspi.search.numpy_kernels import NumpyKernels, Products, blocks
 
 SCORE_DIM = 1
 """The rows of the kernels inside: each is one number, its score."""

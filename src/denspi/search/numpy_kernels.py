@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from denspi.index.rows import rows_of
 from denspi.search.fixed_point import FixedQuestion, KeyTables
 from denspi.search.kernels import NO_ROW, PER_PARAGRAPH, Chosen, KeyBounds, Phrases, Side
 from denspi.search.row_numbers import plain_products
@@ -126,16 +127,6 @@ class NumpyKernels:
                 least[paragraph], greatest[paragraph] = products.min(), products.max()
                 has_phrase[paragraph] = True
         return KeyBounds(least, greatest, has_phrase)
-
-
-def rows_of(offsets: NDArray[np.int64], paragraphs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rows of these paragraphs, one paragraph after another."""
-    lengths = offsets[paragraphs + 1] - offsets[paragraphs]
-    ends = np.cumsum(lengths)
-    count = int(ends[-1]) if len(ends) else 0
-    shifts = np.repeat(offsets[paragraphs] - (ends - lengths), lengths)
-    rows: NDArray[np.int64] = np.arange(count, dtype=np.int64) + shifts
-    return rows
 
 
 def blocks(offsets: NDArray[np.int64], paragraphs: NDArray[np.int64]) -> list[NDArray[np.int64]]:

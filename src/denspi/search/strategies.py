@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from denspi.errors import InputError
+from denspi.index.rows import rows_of
 from denspi.search.asked import AskedQuestion
 from denspi.search.candidates import Candidates, Certificate, Limits, Numbers, Pool, Stopwatch, Strategy
 from denspi.search.exact import bounds_of, exact
-from denspi.search.numpy_kernels import rows_of
 from denspi.search.starts import start_source
 from denspi.search.view import SearchView
 

@@ -56,6 +56,7 @@ class AskBody(AskOptions):
 
     model_config = ConfigDict(
         extra="forbid",
+        strict=True,  # JSON has types: true is no number here, as it may be in an address
         json_schema_extra={
             "examples": [
                 {"question": _EXAMPLE, "k": 3, "explain": True},
