@@ -71,6 +71,7 @@ def main() -> None:
     asked = [q for title, _, q in asked_questions(read_squad(squad / "dev-v1.1.json.gz")) if title in titles]
     questions = [asked[n] for n in np.linspace(0, len(asked) - 1, arguments.questions).astype(int)]
     result = measure(stored, folders, questions, encoder) | {
+        "command": "python experiments/compact/all_articles.py --data DATA --scratch SCRATCH",
         "model": arguments.model,
         "fingerprint": models["int8"].record.fingerprint,
         "machine": machine(),

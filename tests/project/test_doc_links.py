@@ -30,6 +30,8 @@ def test_links_resolve(root: Path) -> None:
 
 def test_every_document_is_in_the_index(root: Path) -> None:
     linked = set(_links((root / "docs" / "README.md").read_text(encoding="utf-8")))
+    tables = (root / "docs" / "results" / "README.md").read_text(encoding="utf-8")
+    linked |= {f"results/{name}" for name in _links(tables)}
     pages = {path.relative_to(root / "docs").as_posix() for path in (root / "docs").rglob("*.md")}
     missing = sorted(pages - linked - {"README.md"})
     assert not missing, f"docs/README.md does not link: {missing}"
