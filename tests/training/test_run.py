@@ -174,6 +174,20 @@ def test_a_resumed_run_ends_with_the_same_weights(tiny: Path, tmp_path: Path, st
     assert logs[0] == logs[1]
 
 
+@pytest.mark.parametrize("stage", ["reader", "phrase"])
+def test_bfloat16_on_a_cpu_is_close_to_float32(tiny: Path, tmp_path: Path, stage: str) -> None:
+    weights = []
+    for is_mixed in (False, True):
+        loop = {"epochs": 1, "learning_rate": 1e-4, "bfloat16_on_cpu": is_mixed}
+        train(settings(tiny, **{stage: {"batch": 4, "loop": loop}}), tmp_path / str(is_mixed))
+        weights.append(load_file(tmp_path / str(is_mixed) / stage / "model.safetensors"))
+    plain, mixed = weights
+    name = "backbone.encoder.encoder.layer.0.output.dense.weight"
+    assert mixed[name].dtype == torch.float32
+    assert not torch.equal(plain[name], mixed[name])
+    assert torch.allclose(plain[name], mixed[name], atol=5e-3)
+
+
 def test_the_average_is_what_is_kept(tiny: Path, tmp_path: Path) -> None:
     def weights(average: float) -> dict[str, torch.Tensor]:
         loop = {"epochs": 1, "learning_rate": 3e-3, "average": average}

@@ -36,6 +36,7 @@ class LoopSettings:
     validate_every_epochs: int = 1
     checkpoint_every_seconds: float = 120.0
     workers: int = 0
+    bfloat16_on_cpu: bool = False
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.learning_rate <= 0 or not 0 <= self.average < 1:
@@ -105,13 +106,14 @@ def fit(
     checkpoint = Checkpoint(folder / "checkpoint.pt", parts, {**(made_with or {}), "steps": total}, device)
     step = checkpoint.restore()
     scores: dict[str, float] = {}
+    is_mixed = device.type == "cuda" or settings.bfloat16_on_cpu
     with progress.begin(step):
         while step < total:
             epoch, done = divmod(step, steps_per_epoch)
             batches = task.order(epoch)[rank::world][done:steps_per_epoch]
             model.train()
             for batch in _loaded(batches, functools.partial(task.collate, epoch=epoch), settings.workers):
-                with torch.autocast("cuda", torch.bfloat16, enabled=device.type == "cuda"):
+                with torch.autocast(device.type, torch.bfloat16, enabled=is_mixed):
                     loss, shown = task.loss(batch.to(device))
                 torch.autograd.backward(loss)
                 _share_gradients(trained, world)
