@@ -22,7 +22,7 @@ from denspi.corpus.squad import SquadArticle, SquadParagraph
 from denspi.dense.encoder import PhraseEncoder
 from denspi.dense.reader import Reader
 from denspi.evaluation.open import OpenSettings, asked_questions, evaluate_open, evaluated, summarize
-from denspi.evaluation.outcomes import Outcome, OutcomeFile
+from denspi.evaluation.outcomes import Outcome, OutcomeFile, fingerprint
 from denspi.search.searcher import Searcher
 from denspi.text.answers import exact_match, f1
 
@@ -94,9 +94,9 @@ def run_ours(
 ) -> dict[str, Any]:
     """One strategy over the questions of the articles."""
     with OutcomeFile(_state(states, name), evaluated(searcher, settings)) as file:
-        wanted = {question.question_id for _, _, question in asked_questions(articles)}
-        known = {each: outcome for each, outcome in file.outcomes.items() if each in wanted}
-        show = Shown(name, len(wanted), len(known))
+        asked = [question for _, _, question in asked_questions(articles)]
+        known = file.of(asked)
+        show = Shown(name, len(asked), len(known))
 
         def keep(outcome: Outcome) -> None:
             file.add(outcome)
@@ -120,9 +120,10 @@ def run_reread(
     settings, outcomes = OpenSettings(name), []
     asked = [question for _, _, question in asked_questions(articles)]
     with OutcomeFile(_state(states, name), evaluated(searcher, settings)) as file:
-        show = Shown(name, len(asked), sum(question.question_id in file.outcomes for question in asked))
+        known = file.of(asked)
+        show = Shown(name, len(asked), len(known))
         for question in asked:
-            if question.question_id not in file.outcomes:
+            if question.question_id not in known:
                 started = time.perf_counter()
                 answered = ask(question.text)
                 seconds = time.perf_counter() - started
@@ -130,6 +131,7 @@ def run_reread(
                 right = exact_match(answered.text, references)
                 outcome = Outcome(
                     question_id=question.question_id,
+                    asked=fingerprint(question),
                     prediction=answered.text,
                     em=right,
                     f1=f1(answered.text, references),

@@ -120,7 +120,7 @@ def test_it_abstains_plainly(index: str, capsys: pytest.CaptureFixture[str]) -> 
     assert cli.run(["ask", index, QUESTION, "--min-confidence", "1"]) == 0
     assert capsys.readouterr().out.startswith("No answer: nothing found is sure enough.\n")
     assert cli.run(["ask", index, QUESTION, "--where", "title=nothing"]) == 0
-    assert capsys.readouterr().out.startswith("No answer: there is nothing to search.\n")
+    assert capsys.readouterr().out.startswith("No answer: nothing that may be found fits the question.\n")
     assert cli.run(["ask", index, QUESTION, "--min-confidence", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["answers"] == []
 
@@ -223,7 +223,7 @@ def test_a_bad_file_is_one_line_before_any_answer(
         (["INDEX", "who?", "--where", "colour"], "condition 'colour': write it as field=value"),
         (["INDEX", "who?", "--min-confidence", "1.5"], "Invalid value for '--min-confidence': "),
         (["INDEX", "who?", "--min-confidence", "nan"], "Invalid value for '--min-confidence': "),
-        (["INDEX", "who?", "--sparse-weight", "inf"], "sparse weight inf: not a number from 0 on"),
+        (["INDEX", "who?", "--sparse-weight", "inf"], "sparse weight inf: not a number from 0 to 1,000,000"),
         (["INDEX", "who?", "--questions", "f"], "a question and --questions: ask one or the other"),
         (["INDEX", "--questions", "nowhere"], "nowhere: no such file or folder"),
     ],

@@ -236,6 +236,33 @@ def test_it_goes_on_where_it_stopped(
     assert nothing_left == again
 
 
+def test_a_question_that_no_search_takes_counts_as_not_answered(
+    searcher: Searcher, articles: list[SquadArticle]
+) -> None:
+    first = articles[0]
+    blank = SquadQuestion("blank", "  ", (SquadAnswer("x", 0),))
+    paragraph = SquadParagraph(first.paragraphs[0].context, (*first.paragraphs[0].questions, blank))
+    kept: list[Outcome] = []
+    whole = evaluate_open(searcher, [first])
+    found = evaluate_open(
+        searcher, [SquadArticle(first.title, (paragraph, *first.paragraphs[1:]))], on_outcome=kept.append
+    )
+    assert found.questions == len(kept) == whole.questions + 1
+    assert found.em * found.questions == pytest.approx(whole.em * whole.questions)
+    assert found.seconds_per_question > 0
+
+
+def test_outcomes_of_another_question_with_the_same_id_are_not_taken(
+    searcher: Searcher, articles: list[SquadArticle], tmp_path: Path
+) -> None:
+    (first, *_), about = articles[0].paragraphs[0].questions, {"strategy": "hybrid"}
+    with OutcomeFile(tmp_path / "state", about) as file:
+        evaluate_open(searcher, articles[:1], on_outcome=file.add)
+        assert first.question_id in file.of([first])
+        assert not file.of([SquadQuestion(first.question_id, "Another one?", first.answers)])
+        assert not file.of([SquadQuestion(first.question_id, first.text, (SquadAnswer("other", 0),))])
+
+
 @pytest.mark.parametrize(
     ("content", "finding"),
     [

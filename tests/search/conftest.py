@@ -37,20 +37,20 @@ def compact_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_segments(tmp_path_factory.mktemp("search") / "index", COMPACT_MODEL)
 
 
-def build_segments(path: Path, model: ModelRecord) -> Path:
-    """Three segments; two documents are deleted, one is replaced."""
+def build_segments(path: Path, model: ModelRecord, first: int = 0) -> Path:
+    """Three segments; two documents are deleted, one is replaced. `first` numbers the documents."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(directory, "_fsync", lambda path, flags: None)
         with IndexWriter.create(path, model) as writer:
-            for number in range(12):
+            for number in range(first, first + 12):
                 writer.add(*make(number, 1 + number % 4, 3 + 5 * (number % 7), model=model))
             writer.commit()
-            for number in range(12, 20):
+            for number in range(first + 12, first + 20):
                 writer.add(*make(number, paragraphs=2, words=30, model=model))
             writer.commit()
-            writer.delete("d3")
-            writer.delete("d14")
-            writer.update(*make(5, paragraphs=3, words=25, version=1, model=model))
+            writer.delete(f"d{first + 3}")
+            writer.delete(f"d{first + 14}")
+            writer.update(*make(first + 5, paragraphs=3, words=25, version=1, model=model))
             writer.commit()
     return path
 

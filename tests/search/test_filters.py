@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from denspi.errors import InputError
 from denspi.index.documents import DocumentRecord
+from denspi.search.fields import FieldColumns, values_of
 from denspi.search.filters import Filter
 from denspi.search.view import SearchView
 
@@ -14,6 +18,22 @@ RECORD = DocumentRecord(
     "b.md:1",
     {"language": "en", "year": 1889, "open": True, "tags": ["x", "y"], "n": None},
 )
+
+
+def fits_plainly(chosen: Filter, record: DocumentRecord) -> bool:
+    return all(not values.isdisjoint(values_of(record, field)) for field, values in chosen.conditions)
+
+
+class OneDocument:
+    """A segment of one record."""
+
+    counts = SimpleNamespace(documents=1)
+
+    def record(self, number: int) -> DocumentRecord:
+        return RECORD
+
+    def numbers_of(self, document_id: str) -> list[int]:
+        return [0] if document_id == RECORD.document_id else []
 
 
 @pytest.mark.parametrize(
@@ -44,7 +64,9 @@ RECORD = DocumentRecord(
 )
 def test_conditions(where: object, fits: bool) -> None:
     chosen = Filter.of(where)  # type: ignore[arg-type]
-    assert chosen.fits(RECORD) == fits
+    assert fits_plainly(chosen, RECORD) == fits
+    segment: Any = SimpleNamespace(reader=OneDocument(), memo=SimpleNamespace(columns=FieldColumns()))
+    assert chosen.mask_of(segment).tolist() == [fits]
     assert Filter.of(chosen) is chosen
     assert hash(Filter.of(where)) == hash(chosen)  # type: ignore[arg-type]
 
@@ -55,14 +77,14 @@ def test_a_condition_without_field_and_value_is_named(condition: str) -> None:
         Filter.of([condition])
 
 
-def test_masks_say_what_fits_and_are_computed_once(view: SearchView) -> None:
+def test_masks_say_what_fits(view: SearchView) -> None:
     chosen = Filter.of({"number": [1, 3, 5, 13]})
     for segment in view.segments:
         mask = chosen.mask_of(segment)
         assert mask.tolist() == [
-            chosen.fits(segment.reader.record(number)) for number in range(segment.reader.counts.documents)
+            fits_plainly(chosen, segment.reader.record(number))
+            for number in range(segment.reader.counts.documents)
         ]
-        assert chosen.mask_of(segment) is mask
     only = chosen.applied_to(view)
     found = [
         segment.reader.record(number).document_id
@@ -85,8 +107,10 @@ def test_ids_are_found_without_reading_every_record(
     assert len(read) < 10
 
 
-def test_only_some_masks_are_kept(view: SearchView) -> None:
-    segment = view.segments[0]
-    for number in range(200):
-        Filter.of({"number": number}).mask_of(segment)
-    assert len(segment.memo.document_masks) <= 64
+def test_records_are_read_once_for_a_field_and_never_for_one_that_nobody_has(
+    view: SearchView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Filter.of({"number": 1}).applied_to(view)
+    monkeypatch.setattr(type(view.segments[0].reader), "record", None)
+    for number in range(20):
+        Filter.of({"number": number, f"field {number}": "x"}).applied_to(view)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -96,10 +97,33 @@ def test_more_probes_find_no_worse_and_both_kernels_the_same(listed: Path) -> No
         assert best == sorted(best)
 
 
-def test_a_filter_brings_more_probes(listed: Path) -> None:
+def close_lists(view: SearchView, wanted: Callable[[int], bool]) -> dict[int, np.ndarray]:
+    """Scores of all lists: the lower the number, the closer; of those that `wanted` names, the farthest."""
+    found = {}
+    for number, segment in enumerate(view.segments):
+        lists = segment.reader.start_lists
+        assert lists is not None
+        found[number] = np.array([-n - 1000 * wanted(n) for n in range(len(lists))], np.int32)
+    return found
+
+
+def test_a_filter_brings_more_probes_even_where_all_that_it_allows_is_far_away(listed: Path) -> None:
     view = open_view(listed)
-    every = ListedStarts(2)._probes_in(view, [0])
-    assert ListedStarts(2)._probes_in(odd_documents(view), [0]) > every >= 2
+    segment = view.segments[0]
+    lists = segment.reader.start_lists
+    assert lists is not None
+    far = len(lists) - 1  # the documents of one list are all that may be found, and it comes last
+    documents = segment.documents[segment.reader.starts.paragraphs_of(lists.rows_of(np.array([far])))]
+    only = view.where(
+        lambda each: (each is segment) & np.isin(np.arange(each.reader.counts.documents), documents)
+    )
+    close = close_lists(only, lambda number: number == far)
+    source = ListedStarts(2, 0)
+    usual = sum(map(len, source._closest(view, close).values()))
+    found = source._closest(only, close)
+    allowed = sum(each.allowed_start_count for each in only.segments)
+    assert sum(map(len, found.values())) >= min(usual, allowed) // 2 > 0
+    assert set(found[0].tolist()) <= set(segment.allowed_of(np.arange(segment.reader.counts.starts)).tolist())
 
 
 def test_segments_with_and_without_lists_are_searched_together(listed: Path, tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.index.made import MODEL, WORDS, build, make
 from tests.search.compact_codes import compact_quantizer
-from tests.search.conftest import CODES, COMPACT_CODES
+from tests.search.conftest import CODES, COMPACT_CODES, build_segments
 
 from denspi.dense.calibration import ModelCalibration
 from denspi.dense.compact import CompactQuantizer
@@ -20,12 +21,14 @@ from denspi.dense.encoder import PhraseEncoder
 from denspi.dense.quantizer import Quantizer
 from denspi.errors import InputError, MissingExtraError, ModelError
 from denspi.index import IndexWriter, Snapshot, directory
+from denspi.index.rows import ParagraphRows
 from denspi.search.candidates import Limits
 from denspi.search.confidence import Confidence
 from denspi.search.searcher import Searcher
 from denspi.search.strategies import STRATEGIES
 from denspi.search.why_not import Step
 from denspi.text.answers import normalize_answer
+from denspi.text.tokens import word_spans
 from denspi.types import Answer, Document, Span
 from denspi.vectors import QuestionVectors
 
@@ -74,6 +77,15 @@ def open_searcher(
     folder: Path, encoder: MadeUpEncoder | None = None, compiled: bool | None = None
 ) -> Searcher:
     return Searcher(MadeUpIndex(folder, encoder or MadeUpEncoder()), compiled=compiled)  # type: ignore[arg-type]
+
+
+def one_phrase(code: int, start_char: int, end_char: int) -> ParagraphRows:
+    """A paragraph of which one phrase is stored; its vectors are of this code throughout."""
+    vector, key = np.full((1, 6), code, np.int8), np.zeros((1, 2), np.int8)
+    start, end = (np.array([char], np.uint32) for char in (start_char, end_char))
+    return ParagraphRows(
+        8, np.array([0], np.uint32), start, vector, key, np.array([1], np.uint32), end, vector, key
+    )
 
 
 @pytest.fixture(scope="module")
@@ -200,6 +212,23 @@ def test_confidence_comes_from_the_margin_to_the_best_other_answer(searcher: Sea
     assert searcher.answer("old town", k=3, min_confidence=first.confidence + 1e-9) == []
 
 
+def test_how_sure_an_answer_is_does_not_depend_on_how_many_are_asked_for(tmp_path: Path) -> None:
+    """Thirty places say the same, more than the first candidates: the rival lies behind all of them."""
+    with IndexWriter.create(tmp_path / "index", MODEL) as writer:
+        for number in range(31):
+            text = "warsaw" if number else "paris"
+            document = Document(f"d{number}", "", text, (Span(0, len(text)),))
+            writer.add(document, [one_phrase(5 * bool(number), 0, len(text))])
+        writer.commit()
+    searcher = open_searcher(tmp_path / "index")
+    best = {question: searcher.answer(question, 2, "exact")[0] for question in QUESTIONS}
+    assert "warsaw" in {answer.text for answer in best.values()}
+    for question, answer in best.items():
+        assert searcher.answer(question, 1, "exact") == [answer]
+        why = searcher.why_not(question, answer.document_id, answer.span, min_confidence=1.0)
+        assert why.step == Step.CONFIDENCE
+
+
 def test_without_calibration_nothing_is_known_about_confidence(folder: Path) -> None:
     plain = open_searcher(folder, MadeUpEncoder(calibration=None))
     assert plain.answer("old town")[0].confidence is None
@@ -224,8 +253,9 @@ def test_a_filter_is_applied_before_the_cut(searcher: Searcher) -> None:
         ({"k": 0}, "0 answers"),
         ({"k": 10**6}, "1 to 1000"),
         ({"strategy": "best"}, "'best'"),
-        ({"sparse_weight": -1.0}, "-1.0"),
+        ({"sparse_weight": -1.0}, "-1"),
         ({"sparse_weight": float("nan")}, "nan"),
+        ({"sparse_weight": 1e300}, "from 0 to 1,000,000"),
         ({"where": ["x"]}, "field=value"),
     ],
 )
@@ -260,6 +290,7 @@ def test_an_empty_index_has_no_answers(tmp_path: Path) -> None:
     empty = open_searcher(tmp_path / "index")
     for strategy in STRATEGIES:
         assert empty.answer("Which river?", strategy=strategy) == []
+        assert empty.answer("Which blorfgh?", strategy=strategy) == []  # nothing could repair it
 
 
 def test_refresh_goes_on_to_the_newest_generation(own_folder: Path) -> None:
@@ -289,6 +320,20 @@ def test_an_index_that_was_built_anew_with_another_model_must_be_opened_again(ow
     build(own_folder, [make(1)], model=replace(MODEL, quantizer="c" * 64))
     with pytest.raises(ModelError, match="another model"):
         searcher.refresh()
+
+
+def test_an_index_that_was_built_anew_with_its_model_is_another_one(own_folder: Path) -> None:
+    """Its segments have the old names; what was computed of the old rows must not be used for them."""
+    searcher = open_searcher(own_folder)
+    searcher.answer("old town", strategy="exact", where={"number": 2})
+    shutil.rmtree(own_folder)
+    build_segments(own_folder, MODEL, first=30)
+    assert searcher.refresh()
+    fresh = open_searcher(own_folder)
+    for strategy in STRATEGIES:
+        for question in QUESTIONS:
+            assert searcher.answer(question, strategy=strategy) == fresh.answer(question, strategy=strategy)
+    assert searcher.answer("old town", where={"number": 2}) == []
 
 
 def test_threads_share_a_searcher_while_it_is_refreshed(own_folder: Path) -> None:
@@ -322,18 +367,11 @@ def test_the_same_answer_elsewhere_is_evidence(tmp_path: Path) -> None:
     texts = {"one": "in warsaw they met", "two": "The Warsaw, again", "three": "paris is far"}
     with IndexWriter.create(tmp_path / "index", MODEL) as writer:
         for number, (name, text) in enumerate(texts.items()):
-            _, (rows, *_) = make(number, paragraphs=1, words=3)
             begin = text.lower().index("warsaw") if "arsaw" in text.lower() else 0
             begin -= 4 if text.startswith("The") else 0
             length = len("The Warsaw") if text.startswith("The") else 6
-            one = type(rows)(
-                8,
-                *(np.array([0], np.uint32), np.array([begin], np.uint32)),
-                *(np.full((1, 6), number, np.int8), np.zeros((1, 2), np.int8)),
-                *(np.array([1], np.uint32), np.array([begin + length], np.uint32)),
-                *(np.full((1, 6), number, np.int8), np.zeros((1, 2), np.int8)),
-            )
-            writer.add(Document(name, name.title(), text, (Span(0, len(text)),)), [one])
+            rows = one_phrase(number, begin, begin + length)
+            writer.add(Document(name, name.title(), text, (Span(0, len(text)),)), [rows])
         writer.commit()
     answers = open_searcher(tmp_path / "index").answer("Where did they meet?", strategy="exact")
     assert len(answers) == 2
@@ -341,6 +379,22 @@ def test_the_same_answer_elsewhere_is_evidence(tmp_path: Path) -> None:
     assert {warsaw.document_id, warsaw.evidence[0].document_id} == {"one", "two"}
     assert {warsaw.text, warsaw.evidence[0].text} == {"warsaw", "The Warsaw"}
     assert len(warsaw.evidence) == 1
+
+
+def test_other_documents_come_first_among_the_evidence_and_signs_of_any_script_do_not_count(
+    tmp_path: Path,
+) -> None:
+    with IndexWriter.create(tmp_path / "index", MODEL) as writer:
+        text = "“Lima”\nlima\nlima"
+        spans = tuple(Span(first, first + length) for first, length in ((0, 6), (7, 4), (12, 4)))
+        writer.add(Document("own", "", text, spans), [one_phrase(5, 0, len(span)) for span in spans])
+        writer.add(Document("other", "", "Lima", (Span(0, 4),)), [one_phrase(5, 0, 4)])
+        writer.commit()
+    (answer,) = open_searcher(tmp_path / "index").answer("Where?", strategy="exact")
+    assert {answer.document_id, *(each.document_id for each in answer.evidence)} == {"own", "other"}
+    assert len(answer.evidence) == 3
+    elsewhere = [each.document_id != answer.document_id for each in answer.evidence]
+    assert elsewhere == sorted(elsewhere, reverse=True)
 
 
 class TestWhyNot:
@@ -418,6 +472,30 @@ class TestWhyNot:
                         assert why.score <= best.score
         assert Step.OVERLAP in found
         assert found <= {Step.OVERLAP, Step.LENGTH, Step.ANSWER}
+
+    @pytest.mark.parametrize("question", QUESTIONS)
+    def test_exact_looks_at_every_phrase(self, searcher: Searcher, question: str) -> None:
+        """Whatever it does not answer with was beaten, overlapped, or one too many of its paragraph."""
+        found, answers = set(), searcher.answer(question, k=5, strategy="exact")
+        for document_id in {answer.document_id for answer in answers}:
+            document = searcher.view.snapshot.document(document_id)
+            assert document is not None
+            for around in document.paragraphs:
+                begins, ends = word_spans(around.of(document.text))
+                for first, last in product(begins.tolist(), ends.tolist()):
+                    if first < last:
+                        span = Span(around.start_char + first, around.start_char + last)
+                        why = searcher.why_not(question, document_id, span, strategy="exact")
+                        found.add(why.step)
+        assert Step.CROWDED in found
+        assert Step.RETRIEVAL not in found
+
+    def test_it_is_about_the_answers_that_ask_gives(self, searcher: Searcher) -> None:
+        for number, answer in enumerate(searcher.answer("old town", k=30), start=1):
+            why = searcher.why_not("old town", answer.document_id, answer.span, k=30)
+            assert (why.step, why.reason) == (Step.ANSWER, f"it is answer {number}, or evidence for it")
+        with pytest.raises(InputError, match="0 answers"):
+            searcher.why_not("old town", "d1", Span(0, 1), k=0)
 
 
 def test_a_slip_is_read_as_what_was_meant_unless_one_says_not_to(searcher: Searcher) -> None:

@@ -27,7 +27,10 @@ def print_reply(reply: Reply, explain: bool = False) -> None:
     if reply.read_as is not None:
         print_wrapped(f"Read as: {_printable(reply.read_as)}")
     if not reply.answers:
-        finding = "nothing found is sure enough" if reply.documents_visited else "there is nothing to search"
+        is_found = bool(reply.documents_visited)
+        finding = (
+            "nothing found is sure enough" if is_found else "nothing that may be found fits the question"
+        )
         typer.secho(f"No answer: {finding}.", bold=True)
     for number, answer in enumerate(reply.answers, start=1):
         _print_answer(number, answer)
@@ -43,7 +46,7 @@ def print_reply(reply: Reply, explain: bool = False) -> None:
 
 def _proof(reply: Reply) -> str:
     is_proven = reply.certificate is not None and reply.certificate.proven_phrases > 0
-    return "; the best of the whole index, proven" if is_proven and reply.answers else ""
+    return "; nothing that may be found scores higher, proven" if is_proven and reply.answers else ""
 
 
 def _print_answer(number: int, answer: Answer) -> None:

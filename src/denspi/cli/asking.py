@@ -98,8 +98,10 @@ def ask_command(
             print_reply(reply, explain)
 
     if questions is not None:
+        from denspi.build.workers import usable_cores
+
         batch = _checked_questions(questions)
-        _answer_file(_open(index, is_one=False), batch, k, strategy, options)
+        _answer_file(_open(index, is_one=False, threads=usable_cores()), batch, k, strategy, options)
         return
     if question is not None:
         _clean(question)
@@ -117,13 +119,13 @@ def ask_command(
         _answer_lines(answer)
 
 
-def _open(index: Path, is_one: bool) -> Searcher:
+def _open(index: Path, is_one: bool, threads: int = 1) -> Searcher:
     from denspi.build.index import Index
     from denspi.search.searcher import Searcher
 
     opened = Index.open(index)
     is_small = opened.snapshot().live.starts < _STARTS_WORTH_COMPILING
-    return Searcher(opened, compiled=False if is_one and is_small else None)
+    return Searcher(opened, compiled=False if is_one and is_small else None, threads=threads)
 
 
 def _clean(text: str) -> str:

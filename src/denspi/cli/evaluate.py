@@ -143,7 +143,7 @@ def open_command(
         OutcomeFile(resume, about) if resume else nullcontext() as state,
         progress_bar("EM {task.fields[em]:.1f}", lambda: total, em=0.0) as show,
     ):
-        known = dict(state.outcomes) if state else {}
+        known = state.of(question for _, _, question in asked_questions(articles)) if state else {}
         right = asked = 0
 
         def on_outcome(outcome: Outcome) -> None:
@@ -153,7 +153,7 @@ def open_command(
             right, asked = right + outcome.em, asked + 1
             show(1, em=100 * right / asked)
 
-        show(sum(question.question_id in known for _, _, question in asked_questions(articles)))
+        show(len(known))
         result = evaluate_open(searcher, articles, settings, known, on_outcome)
     if as_json:
         print(json.dumps(_rounded(dataclasses.asdict(result)), ensure_ascii=False))

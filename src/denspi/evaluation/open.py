@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from denspi.corpus.squad import SquadArticle, SquadQuestion
-from denspi.evaluation.outcomes import Outcome
+from denspi.evaluation.outcomes import Outcome, fingerprint
 from denspi.evaluation.recall import RecallOfStages
 from denspi.search.asked import AskedQuestion
 from denspi.search.batch import QUESTIONS_AT_ONCE
 from denspi.search.candidates import Limits
+from denspi.search.questions import is_refused
 from denspi.search.searcher import DEFAULT_STRATEGY, Reply, Searcher
 from denspi.text.answers import exact_match, f1
 
@@ -69,16 +70,21 @@ def evaluate_open(
     on_outcome: Callable[[Outcome], None] = lambda _: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> OpenResult:
-    """Ask every question that has a reference answer; those in `known`, by their ids, are not asked again."""
-    settings, known = settings or OpenSettings(), known or {}
-    asked = asked_questions(articles)
+    """Ask every question that has a reference answer; those in `known`, by their ids, are not asked again.
+
+    A question that no search takes, such as a blank one, counts as not answered.
+    """
+    settings, asked = settings or OpenSettings(), asked_questions(articles)
     alone_every = max(1, len(asked) // TIMED_QUESTIONS)
-    found = dict(known)
-    open_questions = [
-        OpenQuestion(title, context, question, number % alone_every == 0)
-        for number, (title, context, question) in enumerate(asked)
-        if question.question_id not in known
-    ]
+    found, open_questions = dict(known or {}), []
+    for number, (title, context, question) in enumerate(asked):
+        if question.question_id in found:
+            continue
+        if is_refused(question.text):
+            found[question.question_id] = _unanswered(question)
+            on_outcome(found[question.question_id])
+        else:
+            open_questions.append(OpenQuestion(title, context, question, number % alone_every == 0))
     if open_questions:
         recall = RecallOfStages(searcher.view, articles)
         _ask(searcher, [open_questions[0]], settings)  # the first one loads what all of them use
@@ -122,8 +128,9 @@ def summarize(outcomes: Sequence[Outcome], settings: OpenSettings) -> OpenResult
     def mean(values: Iterable[float]) -> float:
         return sum(values) / max(1, len(outcomes))
 
-    alone = [outcome.seconds for outcome in outcomes if outcome.is_alone]
-    together = [outcome.seconds for outcome in outcomes if not outcome.is_alone]
+    timed = [outcome for outcome in outcomes if outcome.seconds]  # not what was refused
+    alone = [outcome.seconds for outcome in timed if outcome.is_alone]
+    together = [outcome.seconds for outcome in timed if not outcome.is_alone]
     stages = dict.fromkeys(stage for outcome in outcomes for stage in outcome.recall)
     return OpenResult(
         em=100 * mean(outcome.em for outcome in outcomes),
@@ -137,7 +144,7 @@ def summarize(outcomes: Sequence[Outcome], settings: OpenSettings) -> OpenResult
         documents_per_question=mean(outcome.documents for outcome in outcomes),
         recall={
             stage: {
-                part: 100 * mean(getattr(outcome.recall[stage], part) for outcome in outcomes)
+                part: 100 * mean(getattr(outcome.recall.get(stage), part, False) for outcome in outcomes)
                 for part in ("document", "paragraph", "answer")
             }
             for stage in stages
@@ -180,6 +187,7 @@ def _outcome(
     limits, gold = settings.limits or Limits(), (asked.title, asked.context)
     return Outcome(
         question_id=asked.question.question_id,
+        asked=fingerprint(asked.question),
         prediction=prediction,
         em=exact_match(prediction, references),
         f1=f1(prediction, references),
@@ -189,6 +197,10 @@ def _outcome(
         documents=reply.documents_visited,
         recall=recall.trace(again, reply.answers, settings.strategy, limits, gold, references),
     )
+
+
+def _unanswered(question: SquadQuestion) -> Outcome:
+    return Outcome(question.question_id, fingerprint(question), "", False, 0.0, False, 0.0, False, 0, {})
 
 
 def _ask(searcher: Searcher, questions: Sequence[OpenQuestion], settings: OpenSettings) -> list[Reply]:

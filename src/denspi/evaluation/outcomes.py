@@ -7,14 +7,16 @@ one that an interruption has cut is dropped.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
+from denspi.corpus.squad import SquadQuestion
 from denspi.errors import InputError
 from denspi.evaluation.recall import Reached
 
@@ -24,6 +26,7 @@ class Outcome:
     """One question: its best answer, what that is worth, what it took, and how far the gold got."""
 
     question_id: str
+    asked: str  # what the question and its reference answers were, see `fingerprint`
     prediction: str  # empty where there was no answer
     em: bool
     f1: float
@@ -32,6 +35,12 @@ class Outcome:
     is_alone: bool  # asked by itself, not in a batch
     documents: int  # visited
     recall: Mapping[str, Reached]  # by stage
+
+
+def fingerprint(question: SquadQuestion) -> str:
+    """Tells a question from another that has its id in another file."""
+    said = [question.question_id, question.text, *(answer.text for answer in question.answers)]
+    return hashlib.blake2b(json.dumps(said).encode(), digest_size=8).hexdigest()
 
 
 class OutcomeFile:
@@ -57,6 +66,11 @@ class OutcomeFile:
             raise InputError(f"{path}: cannot be written: {error.strerror}") from error
         if not lines:
             self._write(dict(about))
+
+    def of(self, questions: Iterable[SquadQuestion]) -> dict[str, Outcome]:
+        """The outcomes of these very questions, by their ids; another file may use an id for another one."""
+        prints = {question.question_id: fingerprint(question) for question in questions}
+        return {name: each for name, each in self.outcomes.items() if prints.get(name) == each.asked}
 
     def add(self, outcome: Outcome) -> None:
         """Keep one more; it is in the file when this returns."""

@@ -41,7 +41,7 @@ class StoredDocuments:
 
     @property
     def name(self) -> str:
-        """The folder of its rows, which names a segment in every generation."""
+        """The folder of its rows, which names a segment in every generation of an index."""
         return self._rows.ref.folder
 
     def stored_bytes(self, *ends_of_names: str) -> int:

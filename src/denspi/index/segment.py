@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from denspi.errors import IndexDamagedError
 from denspi.index.blocks import Checked
+from denspi.index.components import PartRef
 from denspi.index.documents import StoredDocuments
 from denspi.index.lists import StartLists, open_lists
 from denspi.index.manifest import Counts, ModelRecord
@@ -77,6 +78,11 @@ class SegmentReader(StoredDocuments):
         listed = [rows.length(name) for name in ("id_hashes", "paragraph_words", "starts", "ends")]
         if listed != [counts.documents, counts.paragraphs, counts.starts, counts.ends]:
             raise IndexDamagedError(f"{rows.path}: holds another number of rows than is said of it; damaged")
+
+    @property
+    def rows_ref(self) -> PartRef:
+        """What its rows are, by their checksum: of an index that was built anew, not even its name is."""
+        return self._rows.ref
 
     @cached_property
     def starts(self) -> SideRows:

@@ -6,6 +6,7 @@ reads texts, and it reads those of candidates until it has enough of them.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
@@ -42,7 +43,7 @@ def resolve(
         # is about as long as an answer: texts are compressed, and lengths are at hand.
         if len(groups) <= k or any(abs(length - other) <= _LENGTHS_APART for other in lengths):
             text = phrase.text
-            group = groups.setdefault(normalize_answer(text) or text, [])
+            group = groups.setdefault(_reads_as(text), [])
             if not group and len(lengths) < k:
                 lengths.append(length)
             group.append((phrase, score))
@@ -53,6 +54,12 @@ def resolve(
         _answer(group, own, float(confidence.of(np.array(margin))) if confidence else None, question, explain)
         for group, own, margin in zip(best[:k], parts, margins, strict=False)
     ]
+
+
+def _reads_as(text: str) -> str:
+    """What answers have in common that are one: case, articles and signs of any script left out."""
+    plain = "".join(" " if unicodedata.category(sign)[0] == "P" else sign for sign in text)
+    return normalize_answer(text if text.isascii() else plain) or text
 
 
 def _margins(scores: Sequence[float], candidates: Candidates) -> list[float]:
@@ -76,6 +83,9 @@ def _answer(
     phrase, score = group[0]
     record = phrase.segment.reader.record(phrase.document)
     context = sentence_around(phrase.paragraph_text, phrase.local_span)
+    # Other documents first: that a text repeats itself says less.
+    home = phrase.segment_number, phrase.document
+    others = sorted(group[1:], key=lambda other: (other[0].segment_number, other[0].document) == home)
     return Answer(
         text=phrase.text,
         document_id=record.document_id,
@@ -87,7 +97,7 @@ def _answer(
         score=score,
         parts=parts,
         confidence=confidence,
-        evidence=tuple(_evidence(*other) for other in group[1 : 1 + MAX_EVIDENCE]),
+        evidence=tuple(_evidence(*other) for other in others[:MAX_EVIDENCE]),
         matches=phrase.matches(question) if explain else (),
     )
 

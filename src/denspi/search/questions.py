@@ -28,6 +28,15 @@ def clean_question(text: str) -> str:
     return cleaned
 
 
+def is_refused(text: str) -> bool:
+    """Whether `clean_question` takes it for no question."""
+    try:
+        clean_question(text)
+    except InputError:
+        return True
+    return False
+
+
 def with_question_mark(text: str) -> str:
     """What the model reads of a clean question: nearly all that it learnt from ended so.
 

@@ -6,9 +6,9 @@ that are under way finish on the generation they began with.
 
 from __future__ import annotations
 
-import math
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -38,6 +38,7 @@ DEFAULT_STRATEGY = "hybrid"
 PAPER_SPARSE_WEIGHT = 0.05
 """For a model that was never calibrated."""
 MAX_ANSWERS = 1000
+MAX_SPARSE_WEIGHT = 1e6
 _PHRASES_PER_ANSWER, _FEWEST_PHRASES, _MOST_PHRASES = 4, 20, 1 << 14
 
 
@@ -153,27 +154,32 @@ class Searcher:
         repair: bool = True,
     ) -> list[Reply]:
         """Like `answer_batch`, with the times of all stages and what was visited."""
-        if not 1 <= k <= MAX_ANSWERS:
-            raise InputError(f"{k} answers: ask for 1 to {MAX_ANSWERS}")
+        _checked(k)
         if min_confidence is not None and self._confidence is None:
             raise InputError(
                 "the model is not calibrated, so nothing is known about confidence; leave it out"
             )
         search = find_strategy(strategy)
         view = Filter.of(where).applied_to(self._view)
-        wanted = limits or _limits(k)
+        prove = limits is not None and limits.prove
 
         def together(some: Sequence[str]) -> list[Reply]:
             asked, encode_ms = self._asked(some, view, sparse_weight, repair)
-            shared = {"encode": encode_ms / len(asked)} | scan_together(view, asked, search, wanted.prove)
-            replies = []
-            for text, each in zip(some, asked, strict=True):
-                reply = self._reply(view, each, search, wanted, k, explain, limits is None)
+            shared = {"encode": encode_ms / len(asked)} | scan_together(view, asked, search, prove)
+            replies, waiting = [], deque(asked)
+            del asked  # what was computed of a question goes with it: of a whole batch it would be gigabytes
+            for text in some:
+                each = waiting.popleft()
+                found, answers = self._found(view, each, search, limits, k, explain)
+                stages, generation = found.stages_ms, view.snapshot.generation
+                reply = Reply(
+                    answers, strategy, generation, found.documents_visited, stages, found.certificate
+                )
                 if min_confidence is not None and not _is_sure(reply.answers, min_confidence):
                     reply = replace(reply, answers=[])
                 stages = {name: shared.get(name, 0.0) + ms for name, ms in reply.stages_ms.items()}
                 read_as = each.sparse.text if each.sparse.text != clean_question(text) else None
-                replies.append(replace(reply, strategy=strategy, stages_ms=shared | stages, read_as=read_as))
+                replies.append(replace(reply, stages_ms=shared | stages, read_as=read_as))
             return replies
 
         size = max(1, min(QUESTIONS_AT_ONCE, -(-len(questions) // self.threads)))
@@ -196,8 +202,9 @@ class Searcher:
         view = Filter.of(options.get("where")).applied_to(self._view)
         repair = options.get("repair", True)
         asked = self._asked([question], view, options.get("sparse_weight"), repair)[0][0]
-        found = find_strategy(strategy)(view, asked, options.get("limits") or _limits(k))
-        return why_not(view, asked, found, document_id, span, k)
+        limits = options.get("limits")
+        found, answers = self._found(view, asked, find_strategy(strategy), limits, _checked(k))
+        return why_not(view, asked, found, answers, document_id, span, options.get("min_confidence"))
 
     def asked(self, question: str, sparse_weight: float | None = None) -> AskedQuestion:
         """A question in whole numbers, for those who call a strategy themselves."""
@@ -218,8 +225,8 @@ class Searcher:
         self, questions: Sequence[str], view: SearchView, sparse_weight: float | None, repair: bool = True
     ) -> tuple[list[AskedQuestion], float]:
         weight = self.sparse_weight if sparse_weight is None else sparse_weight
-        if not (math.isfinite(weight) and weight >= 0):
-            raise InputError(f"sparse weight {weight}: not a number from 0 on")
+        if not 0 <= weight <= MAX_SPARSE_WEIGHT:
+            raise InputError(f"sparse weight {weight:g}: not a number from 0 to {MAX_SPARSE_WEIGHT:,.0f}")
         cleaned = [clean_question(question) for question in questions]
         started = time.perf_counter()
         if repair:
@@ -234,28 +241,34 @@ class Searcher:
         ]
         return asked, 1000 * (time.perf_counter() - started)
 
-    def _reply(
+    def _found(
         self,
         view: SearchView,
         question: AskedQuestion,
         search: Strategy,
-        limits: Limits,
+        limits: Limits | None,
         k: int,
-        explain: bool,
-        may_widen: bool,
-    ) -> Reply:
+        explain: bool = False,
+    ) -> tuple[Candidates, list[Answer]]:
+        """Candidates and the k best answers among them; without `limits`, from as many as that takes."""
+        wanted = max(k, 2)  # how sure the best one is depends on the next that reads differently
+        within, stages_ms = limits or _limits(k), dict[str, float]()
         while True:
-            found: Candidates = search(view, question, limits)
+            found = search(view, question, within)
             started = time.perf_counter()
-            answers = resolve(view, question, found, k, self._confidence, explain)
-            stages = {**found.stages_ms, "answers": 1000 * (time.perf_counter() - started)}
-            is_cut = len(found) == limits.phrases and limits.phrases < _MOST_PHRASES
-            if len(answers) == k or not is_cut or not may_widen:
-                break
-            limits = replace(limits, phrases=4 * limits.phrases)  # too many of them read alike
-        return Reply(
-            answers, "", view.snapshot.generation, found.documents_visited, stages, found.certificate
-        )
+            answers = resolve(view, question, found, wanted, self._confidence, explain)
+            taken = {**found.stages_ms, "answers": 1000 * (time.perf_counter() - started)}
+            stages_ms = {name: stages_ms.get(name, 0.0) + ms for name, ms in taken.items()}
+            is_cut = len(found) == within.phrases and within.phrases < _MOST_PHRASES
+            if len(answers) == wanted or not is_cut or limits is not None:
+                return replace(found, stages_ms=stages_ms), answers[:k]
+            within = replace(within, phrases=4 * within.phrases)  # too many of them read alike
+
+
+def _checked(k: int) -> int:
+    if not 1 <= k <= MAX_ANSWERS:
+        raise InputError(f"{k} answers: ask for 1 to {MAX_ANSWERS}")
+    return k
 
 
 def _limits(k: int) -> Limits:

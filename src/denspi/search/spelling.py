@@ -36,7 +36,7 @@ IsWord = Callable[[str], bool]
 
 def repair_question(text: str, frequencies: UnitFrequencies, is_word: IsWord) -> str:
     """The question with its slips repaired; the very same text where there is nothing to repair."""
-    if len(frequencies.table) > _FULLEST * BUCKETS:
+    if not 0 < len(frequencies.table) <= _FULLEST * BUCKETS:
         return text
     found = [match for match in _WORD.finditer(text) if match[0].lower() not in STOP_WORDS]
     unknown = [place for place, match in enumerate(found) if _is_unknown(match[0], frequencies, is_word)]

@@ -35,7 +35,8 @@ class ListedStarts:
     """The highest scores in the closest lists and in all scanned segments, of equals the earlier rows.
 
     `probes` is the number of lists over all segments together, of equally close ones a few more. Where
-    rows are forbidden there are more of them, so that about as many rows are looked at.
+    rows are forbidden there are more of them, until about as many rows are looked at: what a filter allows
+    may lie in lists that are far from the question.
     """
 
     probes: int
@@ -69,24 +70,31 @@ class ListedStarts:
             lists = segment.reader.start_lists
             if lists is not None and is_probed(segment, self.scan_below):
                 close[number] = view.kernels.row_scores(lists.centres.whole(), weights, np.arange(len(lists)))
-        if not close:
-            return {}
-        threshold = _nth_highest(np.concatenate(list(close.values())), self._probes_in(view, list(close)))
         found = {}
-        for number, scores in close.items():
-            segment, lists = view.segments[number], view.segments[number].reader.start_lists
-            assert lists is not None
-            rows = lists.rows_of(np.flatnonzero(scores >= threshold))
-            if not segment.allows_all:
-                rows = rows[segment.allowed_starts[rows]]
-            codes = segment.reader.starts.codes.within(rows, rows + 1)
+        for number, rows in self._closest(view, close).items():
+            codes = view.segments[number].reader.starts.codes.within(rows, rows + 1)
             found[number] = rows, view.kernels.row_scores(codes, weights, rows)
         return found
 
-    def _probes_in(self, view: SearchView, numbers: list[int]) -> int:
-        stored = sum(view.segments[number].reader.counts.starts for number in numbers)
-        allowed = sum(view.segments[number].allowed_start_count for number in numbers)
-        return max(1, -(-self.probes * stored // max(1, allowed)))
+    def _closest(self, view: SearchView, close: dict[int, NDArray[np.int32]]) -> dict[int, Numbers]:
+        """The rows that may be found of the closest lists, by the scores of all lists of each segment."""
+        if not close:
+            return {}
+        scores = np.concatenate(list(close.values()))
+        stored = sum(view.segments[number].reader.counts.starts for number in close)
+        allowed = sum(view.segments[number].allowed_start_count for number in close)
+        probes = max(1, -(-self.probes * stored // max(1, allowed)))
+        enough = min(allowed, self.probes * stored // len(scores)) // 2
+        while True:
+            threshold, found = _nth_highest(scores, probes), {}
+            for number, of_lists in close.items():
+                lists = view.segments[number].reader.start_lists
+                assert lists is not None
+                rows = lists.rows_of(np.flatnonzero(of_lists >= threshold))
+                found[number] = view.segments[number].allowed_of(rows)
+            if probes >= len(scores) or allowed == stored or sum(map(len, found.values())) >= enough:
+                return found
+            probes *= 2
 
 
 def is_probed(segment: SegmentView, scan_below: int = SCAN_BELOW) -> bool:

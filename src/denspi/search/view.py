@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from denspi.dense.codec import RowCodec
 from denspi.index.segment import SegmentReader, SideRows
 from denspi.index.snapshot import Snapshot
+from denspi.search.fields import FieldColumns
 from denspi.search.fixed_point import KeyTables
 from denspi.search.kernel_choice import kernels_of
 from denspi.search.kernels import Kernels, KeyBounds, Side
@@ -31,7 +32,7 @@ class SegmentMemo:
 
     key_bounds: KeyBounds | None = None
     end_lengths: NDArray[np.float64] | None = None
-    document_masks: dict[object, Mask] = field(default_factory=dict)  # by filter; see `filters`
+    columns: FieldColumns = field(default_factory=FieldColumns)  # what filters look values up in
 
 
 class SegmentView:
@@ -51,10 +52,11 @@ class SegmentView:
         """Whether nothing is deleted or filtered."""
         return bool(self.allowed_documents.all())
 
-    @cached_property
-    def allowed_starts(self) -> Mask:
-        """``[start]`` whether its document may be found."""
-        return np.repeat(self.allowed_paragraphs, np.diff(self.reader.starts.offsets))
+    def allowed_of(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of these start rows whose documents may be found."""
+        if self.allows_all:
+            return starts
+        return starts[self.allowed_paragraphs[self.reader.starts.paragraphs_of(starts)]]
 
     @cached_property
     def allowed_start_count(self) -> int:
@@ -92,9 +94,10 @@ class SearchView:
 
     def on(self, snapshot: Snapshot) -> SearchView:
         """The same search on another generation of the index."""
-        memos = {each.reader.name: each.memo for each in self.segments}
+        memos = {each.reader.rows_ref: each.memo for each in self.segments}
         segments = tuple(
-            SegmentView(each, memos.get(each.name) or SegmentMemo(), each.live) for each in snapshot.segments
+            SegmentView(each, memos.get(each.rows_ref) or SegmentMemo(), each.live)
+            for each in snapshot.segments
         )
         return replace(self, snapshot=snapshot, segments=segments)
 

@@ -5,20 +5,20 @@ Slow beside a search: the rank counts everything in the index that scores higher
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
-from denspi.search.answers import resolve
 from denspi.search.asked import AskedQuestion
 from denspi.search.candidates import Candidates, Pool, concatenated, split_by_segment
 from denspi.search.exact import bounds_of
 from denspi.search.kernels import PER_PARAGRAPH
-from denspi.search.phrase import StoredPhrase
+from denspi.search.phrase import StoredPhrase, phrases_of
 from denspi.search.view import SearchView
 from denspi.text.tokens import word_spans
-from denspi.types import ScoreParts, Span
+from denspi.types import Answer, ScoreParts, Span
 
 _PARAGRAPHS_AT_ONCE = 256
 
@@ -33,8 +33,10 @@ class Step(StrEnum):
     START_FILTERED = "start_filtered"  # its first word is not stored as a start
     END_FILTERED = "end_filtered"  # its last word is not stored as an end
     OVERLAP = "overlap"  # a phrase that overlaps it scores higher
+    CROWDED = "crowded"  # its paragraph offers better ones, as many as it may
     RETRIEVAL = "retrieval"  # the strategy did not come up with it
     RANK = "rank"  # others score higher
+    CONFIDENCE = "confidence"  # it would be an answer, but the best one is not sure enough
     ANSWER = "answer"  # it was not lost
 
 
@@ -51,9 +53,15 @@ class WhyNot:
 
 
 def why_not(
-    view: SearchView, question: AskedQuestion, found: Candidates, document_id: str, span: Span, k: int
+    view: SearchView,
+    question: AskedQuestion,
+    found: Candidates,
+    answers: Sequence[Answer],
+    document_id: str,
+    span: Span,
+    min_confidence: float | None,
 ) -> WhyNot:
-    """What became of `span` of a document's text, in a search that found these candidates."""
+    """What became of `span` of a document's text, in a search with these candidates and answers."""
     phrase = _stored(view, document_id, span)
     if isinstance(phrase, WhyNot):
         return phrase
@@ -64,15 +72,19 @@ def why_not(
     def lost(step: Step, reason: str) -> WhyNot:
         return WhyNot(step, reason, text, parts, score, rank)
 
-    for number, answer in enumerate(resolve(view, question, found, k), start=1):
+    for number, answer in enumerate(answers, start=1):
         places = [(answer.document_id, answer.span), *((e.document_id, e.span) for e in answer.evidence)]
         if (document_id, span) in places:
+            sure = answers[0].confidence
+            if min_confidence is not None and sure is not None and sure < min_confidence:
+                return lost(Step.CONFIDENCE, f"the best answer is {sure:.0%} sure, which is not enough")
             return lost(Step.ANSWER, f"it is answer {number}, or evidence for it")
-    rival = _overlapping(view, question, phrase)
-    if rival is not None:
-        return lost(
-            Step.OVERLAP, f"{rival.text!r}, which overlaps it, scores {rival.parts(question).score:.3f}"
-        )
+    offered = _offered(view, question, phrase)
+    if phrase not in offered:
+        if (rival := _overlapping(view, question, phrase, offered)) is not None:
+            rival_score = rival.parts(question).score
+            return lost(Step.OVERLAP, f"{rival.text!r}, which overlaps it, scores {rival_score:.3f}")
+        return lost(Step.CROWDED, f"its paragraph offers {len(offered)} phrases, which score higher")
     same = (found.segments == phrase.segment_number) & (found.starts == phrase.start_row)
     lowest = float(found.scores[-1]) if len(found) else -np.inf
     if score > lowest and not same.any():
@@ -116,19 +128,25 @@ def _stored(view: SearchView, document_id: str, span: Span) -> StoredPhrase | Wh
     return StoredPhrase(view, place.segment, paragraph, *rows)
 
 
-def _overlapping(view: SearchView, question: AskedQuestion, phrase: StoredPhrase) -> StoredPhrase | None:
-    """What its paragraph offers in its place; None where that is itself, or does not overlap."""
+def _offered(view: SearchView, question: AskedQuestion, phrase: StoredPhrase) -> list[StoredPhrase]:
+    """The phrases that its paragraph offers, best first."""
     pool = Pool(view, question, PER_PARAGRAPH)
     pool.read_paragraphs(phrase.segment_number, np.array([phrase.paragraph]))
-    offered = pool.best()
-    for start, end in zip(offered.starts.tolist(), offered.ends.tolist(), strict=True):
-        other = StoredPhrase(view, phrase.segment_number, phrase.paragraph, start, end)
-        mine, theirs = phrase.local_span, other.local_span
-        if mine == theirs:
-            return None
+    return phrases_of(view, pool.best())
+
+
+def _overlapping(
+    view: SearchView, question: AskedQuestion, phrase: StoredPhrase, offered: Sequence[StoredPhrase]
+) -> StoredPhrase | None:
+    """What stands in its place: one of those that are offered, or the best one from its own start."""
+    mine = phrase.local_span
+    for other in offered:
+        theirs = other.local_span
         if mine.start_char < theirs.end_char and theirs.start_char < mine.end_char:
             return other
-    return None
+    pool = Pool(view, question, 1)
+    pool.read_starts(phrase.segment_number, np.array([phrase.start_row]))
+    return next((other for other in phrases_of(view, pool.best()) if other != phrase), None)
 
 
 def _rank(view: SearchView, question: AskedQuestion, phrase: StoredPhrase, score: float) -> int:

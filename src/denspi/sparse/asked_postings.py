@@ -84,11 +84,12 @@ class AskedPostings:
         # A paragraph that shares nothing with the question has its document's score alone, seldom enough.
         needed = hits.scores[-1] if len(hits.scores) == k > 0 else 0.0
         close = np.flatnonzero((by_document >= needed) & (by_document > 0))
+        if allowed is not None and len(close):
+            close = close[self._holds_allowed(close, allowed)]
         if not len(close):
             return hits
-        document_units = self._segment.document_units
-        rest = np.concatenate([np.arange(*document_units[each : each + 2]) for each in close])
-        rest = np.setdiff1d(rest, np.concatenate([units, document_units[close]]))
+        titles = self._segment.document_units[close].astype(np.int64)
+        rest = np.setdiff1d(self._segment.units_of_documents(close), np.concatenate([units, titles]))
         rest_scores = by_document.take(self._segment.unit_documents.take(rest))
         self._forbid(rest_scores, rest, allowed)
         more = self._best_paragraphs(rest, rest_scores, k, 1)
@@ -136,6 +137,13 @@ class AskedPostings:
         if allowed is not None:
             is_allowed = checked_mask(allowed, self._segment.paragraph_count, "paragraphs")
             scores[~is_allowed.take(self._paragraphs(units), mode="clip")] = 0  # a title scores 0 as it is
+
+    def _holds_allowed(self, documents: NDArray[np.int64], allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """``[document]`` whether one of its paragraphs may be found."""
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(allowed)])
+        first = self._segment.document_units[documents].astype(np.int64) - documents
+        last = self._segment.document_units[documents + 1].astype(np.int64) - documents - 1
+        return np.asarray(before[last] > before[first])
 
     def _paragraphs(self, units: NDArray[np.int64]) -> NDArray[np.int64]:
         return units - self._segment.unit_documents.take(units, mode="clip") - 1

@@ -48,6 +48,13 @@ class Segment:
         """Documents in this segment."""
         return len(self.document_units) - 1
 
+    def units_of_documents(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The units of these documents, titles too, one document after another."""
+        begins = self.document_units[documents].astype(np.int64)
+        lengths = self.document_units[documents + 1] - begins
+        skipped = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths)
+        return np.asarray(np.arange(int(lengths.sum())) + skipped, np.int64)
+
     @property
     def unit_count(self) -> int:
         """Titles and paragraphs together."""

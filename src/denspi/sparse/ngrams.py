@@ -24,7 +24,7 @@ BUCKETS = 1 << BUCKET_BITS
 
 _WORD = re.compile(r"[^\W_]+")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-_MEMO_LIMIT = 1 << 20  # distinct words remembered before starting over, about 150 MB at the very most
+_MEMO_LIMIT, _MEMO_CHARS = 1 << 20, 32  # words remembered before starting over: 150 MB at the very most
 _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93  # odd, so each multiplication loses nothing
 _ALL_BITS = (1 << 64) - 1
 
@@ -41,10 +41,12 @@ class _WordCodes(dict[str, int]):
     """word -> its 63-bit hash, or the bitwise complement of it (so a negative number) for a stop word."""
 
     def __missing__(self, word: str) -> int:
-        if len(self) >= _MEMO_LIMIT:
-            self.clear()
         hashed = hash_word(word)
-        code = self[word] = ~hashed if word in STOP_WORDS else hashed
+        code = ~hashed if word in STOP_WORDS else hashed
+        if len(word) <= _MEMO_CHARS:  # longer ones come once, from those who try how long a word may be
+            if len(self) >= _MEMO_LIMIT:
+                self.clear()
+            self[word] = code
         return code
 
 
