@@ -22,14 +22,24 @@ READERS = {
     "reader-small": ("MiniLM-L6 reader", paper.DRQA),
 }
 AGNOSTIC = {
+    "ablation-lstm": ("LSTM and self-attention, word pieces", paper.LSTM),
     "base": ("MPNet-base phrase model", paper.DENSPI),
+    "base-without-negatives": ("the same, trained without negatives", None),
     "small": ("MiniLM-L6 phrase model (denspi-small), float", None),
+    "small-seed-2": ("the same, another seed", None),
+    "small-seed-3": ("the same, another seed", None),
+    "small-without-negatives": ("the same, trained without negatives", None),
 }
 ABLATIONS = {
     "ablation": ("MiniLM-L6, SQuAD alone, three epochs", None),
     "ablation-linear": ("+ linear layer", paper.LINEAR),
     "ablation-independent": ("+ independent encoders", paper.INDEPENDENT),
     "ablation-no-coherency": ("- coherency", paper.NO_COHERENCY),
+    "ablation-product": ("coherency times the question's own", None),
+    "ablation-no-distillation": ("- distillation", None),
+    "ablation-no-in-batch": ("- paragraphs of the batch as negatives", None),
+    "ablation-paper-negatives": ("the paper's negatives instead", None),
+    "ablation-similar-question": ("paragraphs of similar questions instead", None),
 }
 SHIPPED = "exported_small_on_dev"
 
@@ -69,7 +79,7 @@ def render(result: dict[str, Any]) -> str:
             ("", "model", "EM / F1", "the paper's row", "EM / F1", "W/s"),
             [
                 *_rows("reads the paragraph anew for every question", READERS, result),
-                *_cited("query-agnostic", (paper.LSTM, paper.ELMO)),
+                *_cited("query-agnostic", (paper.ELMO,)),
                 *_rows("query-agnostic", AGNOSTIC, result),
                 *(
                     (

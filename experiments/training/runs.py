@@ -1,0 +1,176 @@
+"""The runs of Table 1 and our ablations, by name: train those that are named, then collect their scores.
+
+    python experiments/training/runs.py --list
+    python experiments/training/runs.py reader-base ablation ablation-product --output runs
+    python experiments/training/runs.py --collect --output runs
+
+Runs go one after another, each with what it needs before it; one that is done is not run again, one that was
+interrupted goes on. `--data` and `--encoders` say where those lie on another machine. `--collect` puts the
+scores of all finished runs into docs/results/reading.json; only the standard library and denspi are needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs" / "results" / "reading.json"
+CONFIGS = "experiments/training"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A configuration, what is set otherwise, and the runs whose output it reads."""
+
+    config: str
+    sets: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ("reader-base",)
+    stage: str = "phrase"  # whose scores count
+
+
+WITHOUT_NEGATIVES = ("phrase.loss.in_batch=0", "phrase.article_group=1")
+ASKED = ("reader-base", "ask", "ask-more")
+
+
+def negatives(kind: str) -> Run:
+    """Two epochs within paragraphs, then one against the paragraphs that `kind` finds."""
+    stage = (
+        f'negatives={{batch=24, negatives="{kind}", loop={{epochs=1, learning_rate=1e-4, warmup=0.05, '
+        "average=0.999, checkpoint_every_seconds=600}, "
+        "loss={reading=1.0, distillation=3.0, no_answer=true}}"
+    )
+    return Run("ablation", (*WITHOUT_NEGATIVES, "phrase.loop.epochs=2", stage), stage="negatives")
+
+
+RUNS = {
+    "reader-base": Run("reader-base", needs=(), stage="reader"),
+    "reader-small": Run("reader-small", needs=(), stage="reader"),
+    "ask": Run("ask", stage="ask"),
+    "ask-more": Run("ask-more", stage="ask"),
+    "small": Run("small", needs=ASKED),
+    "small-seed-2": Run("small", ("seed=2",), ASKED),
+    "small-seed-3": Run("small", ("seed=3",), ASKED),
+    "small-without-negatives": Run("small", WITHOUT_NEGATIVES, ASKED),
+    "base": Run("base", ('asked=["runs/ask/ask"]',), ("reader-base", "ask")),
+    "base-without-negatives": Run(
+        "base", ('asked=["runs/ask/ask"]', *WITHOUT_NEGATIVES), ("reader-base", "ask")
+    ),
+    "ablation": Run("ablation"),
+    "ablation-linear": Run("ablation", ("model.linear_layer=true",)),
+    "ablation-independent": Run("ablation", ("model.independent_encoders=true",)),
+    "ablation-no-coherency": Run("ablation", ('model.coherency="none"', "model.coherency_dim=0")),
+    "ablation-product": Run("ablation", ('model.coherency="product"',)),
+    "ablation-no-distillation": Run("ablation", ("phrase.loss.distillation=0",)),
+    "ablation-no-in-batch": Run("ablation", WITHOUT_NEGATIVES),
+    "ablation-paper-negatives": negatives("paper"),
+    "ablation-similar-question": negatives("similar_question"),
+    "ablation-lstm": Run(
+        "ablation",
+        ("lstm={}", "compile=false", "phrase.loop.epochs=12", "phrase.loop.learning_rate=1e-3"),
+    ),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="RUN", help="what to train")
+    parser.add_argument("--list", action="store_true", help="show all runs and their commands")
+    parser.add_argument("--collect", action="store_true", help="scores of finished runs into reading.json")
+    parser.add_argument("--output", type=Path, default=Path("runs"), help="each run gets a folder here")
+    parser.add_argument("--data", default="../shared/data", help="folder with squad/ and wikipedia/")
+    parser.add_argument("--encoders", default="encoders", help="folder with minilm-l6/ and mpnet-base/")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for all of them")
+    arguments = parser.parse_args()
+    if unknown := [name for name in arguments.names if name not in RUNS]:
+        parser.error(f"no run {unknown[0]!r}; --list shows them")
+    if arguments.list:
+        for name in RUNS:
+            print(f"{name:28} {command(name)}")
+    failed = []
+    for name in in_order(arguments.names):
+        if not (arguments.output / name / RUNS[name].stage / "scores.json").exists():
+            print(f"== {name}", file=sys.stderr, flush=True)
+            places = moved(name, arguments.data, arguments.encoders, arguments.output)
+            done = subprocess.run(
+                [*words(name, arguments.output), *as_options([*places, *arguments.set])], check=False
+            )
+            failed += [name] if done.returncode else []
+    if arguments.collect:
+        print(", ".join(collect(arguments.output, RESULTS)) or "nothing new", file=sys.stderr)
+    print(*(f"{name}: failed" for name in failed), sep="\n", end="", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def in_order(names: list[str]) -> list[str]:
+    """The runs and what they need, each once, needs first."""
+    found: dict[str, None] = {}
+    for name in names:
+        found |= dict.fromkeys([*in_order(list(RUNS[name].needs)), name])
+    return list(found)
+
+
+def words(name: str, output: Path = Path("runs")) -> list[str]:
+    """The command, without what depends on the machine."""
+    run = RUNS[name]
+    start = [sys.executable, "-m", "denspi.training", f"{CONFIGS}/{run.config}.toml"]
+    sets = [each.replace('"runs/', f'"{output}/') for each in run.sets]
+    return [*start, "--output", str(output / name), "--resume", *as_options(sets)]
+
+
+def command(name: str) -> str:
+    """As it stands in results."""
+    return shlex.join(["python", *words(name)[1:]]).replace(" --resume", "")
+
+
+def as_options(sets: tuple[str, ...] | list[str]) -> list[str]:
+    return [option for each in sets for option in ("--set", each)]
+
+
+def moved(name: str, data: str, encoders: str, output: Path) -> list[str]:
+    """Settings of places that are not where the configuration has them."""
+    text = (ROOT / CONFIGS / f"{RUNS[name].config}.toml").read_text(encoding="utf-8")
+    found = []
+    for line in text.splitlines():
+        key, _, value = line.partition(" = ")
+        if key in ("data", "report", "encoder", "teacher", "asked", "text"):
+            there = value.replace("../shared/data", data).replace("encoders/", f"{encoders}/")
+            there = there.replace('"runs/', f'"{output}/')
+            where = "ask.text" if key == "text" else key
+            if there != value and not any(each.startswith(f"{where}=") for each in RUNS[name].sets):
+                found.append(f"{where}={there}")
+    return found
+
+
+def collect(output: Path, results: Path) -> list[str]:
+    """Put what finished runs scored in the place of what is there; the names of those that are new."""
+    record = json.loads(results.read_text(encoding="utf-8"))
+    known, new = {run["name"]: run for run in record["runs"]}, []
+    for name, run in RUNS.items():
+        path = output / name / run.stage / "scores.json"
+        if path.exists() and run.stage != "ask":
+            scores = json.loads(path.read_text(encoding="utf-8"))
+            entry = {
+                "name": name,
+                "command": command(name),
+                "seconds": scores["seconds"],
+                "held_out": {key: scores["held_out"][key] for key in ("em", "f1")},
+                "dev": {key: scores["report"][key] for key in ("em", "f1")},
+            }
+            if known.get(name, {}).get("held_out") != entry["held_out"]:
+                known[name] = entry
+                new.append(name)
+    record["runs"] = list(known.values())
+    results.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    return new
+
+
+if __name__ == "__main__":
+    sys.exit(main())
