@@ -57,6 +57,7 @@ tables: $(DEV_STAMP) $(SQUAD_INDEX)/manifest.json ## the paper's tables anew, in
 	$(BIN)/python experiments/tables/table2.py --index $(SCRATCH)/growing.index --reader $(READER) --data $(DATA) \
 		--states $(SCRATCH)/wikipedia --collection "the articles of SQuAD and Wikipedia" \
 		--output docs/results/table2-wikipedia.json
+	$(BIN)/python experiments/tables/agreement.py --data $(DATA) --index $(SQUAD_INDEX) --index $(SCRATCH)/growing.index
 	$(BIN)/python experiments/tables/contents.py
 
 # The manifest is what a finished index has; the command goes on with one that is not.

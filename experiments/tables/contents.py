@@ -14,6 +14,7 @@ TABLES = {
     "table1": "Table 1: reading SQuAD's own paragraphs, query-agnostic models and ablations beside readers",
     "table2": "Table 2: the open setting over SQuAD's articles, every strategy beside re-reading",
     "table2-wikipedia": "Table 2 again, with the articles of Wikipedia among them",
+    "agreement": "how often hybrid answers as exact does, what it proves, where they differ",
     "collection-growth": "accuracy and time as the collection grows",
     "size": "section 5.2: bytes a word after pointer, filter and quantization, and for all of Wikipedia",
     "samples": "the example questions, our answers beside those that the paper quotes",

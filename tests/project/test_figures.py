@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
 # Pages that are written by a script, from the JSON file of the same name.
 SCRIPTS = {
+    "agreement": "experiments/tables/agreement.py",
     "collection-growth": "experiments/tables/collection_growth.py",
     "growth": "benchmarks/growth_page.py",
     "index-size": "experiments/compact/render.py",
