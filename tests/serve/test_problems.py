@@ -9,9 +9,11 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from pydantic import ValidationError
 from tests.serve.conftest import QUESTION, Running
 
 from denspi import cli
+from denspi.serve.models import AskBody
 from denspi.serve.settings import ServeSettings
 
 
@@ -76,6 +78,8 @@ def test_what_the_search_refuses_is_said_as_it_says_it(
         (b'{"question": "x", "sparse_weight": false}', 422),
         (b'{"question": "x", "k": "5"}', 422),
         (b'{"question": "x", "where": {"a": {"b": 1}}}', 422),
+        (b'{"question": "x", "where": "a=b"}', 422),
+        (b'{"question": "x", "k": ' + b"1" * 5000 + b"}", 400),
         (b"[" * 100_000, 400),
     ],
 )
@@ -83,6 +87,45 @@ def test_bad_bodies(server: Running, body: bytes, status: int) -> None:
     problem(
         server.client.post("/api/answers", content=body, headers={"content-type": "application/json"}), status
     )
+
+
+MANY_MISTAKES = [
+    {"question": "x", "where": [1] * 300_000},
+    {"question": "x", "where": ["a=b"] * 100_000},
+    {"question": "x", "where": {str(number): {} for number in range(60_000)}},
+    {"question": "x", "where": {str(number): [{}] * 1000 for number in range(100)}},
+    {"question": "x", "where": {"a": [1] * 300_000}},
+    {"questions": [1] * 300_000},
+    {str(number): 1 for number in range(60_000)},
+    {"question": "x", "x" * 900_000: 1},
+]
+
+
+@pytest.mark.parametrize("body", MANY_MISTAKES, ids=lambda body: str(body)[:40])
+def test_a_body_full_of_mistakes_is_looked_at_as_far_as_anybody_reads(
+    server: Running, body: dict[str, object]
+) -> None:
+    replied = server.client.post("/api/answers", json=body)
+    errors = problem(replied, 422)["errors"]
+    assert 1 <= len(errors) <= 10  # type: ignore[arg-type]
+    assert len(replied.content) < 5000
+    with pytest.raises(ValidationError) as raised:
+        AskBody.model_validate(body)
+    assert raised.value.error_count() <= 400  # of at most 100 fields
+
+
+def test_an_address_full_of_mistakes(server: Running) -> None:
+    fields = "&".join(f"{number:x}" for number in range(9000))
+    found = problem(server.client.get(f"/api/answers?question=x&{fields}"), 422)
+    assert str(found["detail"]).startswith("query: 9,001 fields; there are k, strategy, ")
+
+
+@pytest.mark.parametrize(
+    "where", [["a=b"] * 100, {str(number): "b" for number in range(100)}, {"a": ["b"] * 100}]
+)
+def test_a_hundred_conditions_are_allowed(server: Running, where: object) -> None:
+    body = {"question": "who?", "where": where}
+    assert server.client.post("/api/answers", json=body).json()["answers"] == []
 
 
 def test_bad_utf8_in_an_address_makes_a_strange_question_and_no_fault(server: Running) -> None:

@@ -8,19 +8,62 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
 
 from denspi.search.questions import MAX_QUESTION_CHARS
 from denspi.types import Answer, Span
 
-MAX_K, MAX_QUESTIONS, MAX_DOCUMENTS, MAX_ID_CHARS = 100, 100, 1000, 2000
+MAX_K, MAX_QUESTIONS, MAX_CONDITIONS, MAX_DOCUMENTS, MAX_ID_CHARS = 100, 100, 100, 1000, 2000
 Strategy = Literal["hybrid", "sparse_first", "dense_first", "exact"]
 QuestionText = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]
 _EXAMPLE = "In which hospital did Fleming notice the mould?"
 
 
+def _few(given: Any) -> Any:
+    if isinstance(given, dict) and len(given) > MAX_CONDITIONS:
+        raise ValueError(f"{len(given):,} fields; name at most {MAX_CONDITIONS}")
+    return given
+
+
+def _kind(given: Any) -> str:
+    return "list" if isinstance(given, list) else "object" if isinstance(given, dict) else "value"
+
+
+# A body of a megabyte has room for a hundred thousand mistakes, and each would become a record of its own:
+# lists end at the first one, and objects are counted before they are looked into.
+_Questions = Annotated[list[QuestionText], Field(min_length=1, max_length=MAX_QUESTIONS, fail_fast=True)]
+_Conditions = Annotated[list[str], Field(max_length=MAX_CONDITIONS, fail_fast=True)]
+_Value = str | int | float | bool
+_Values = Annotated[list[_Value], Field(max_length=MAX_CONDITIONS, fail_fast=True)]
+_ValueOrValues = Annotated[
+    Annotated[_Value, Tag("value")] | Annotated[_Values, Tag("list")],
+    Discriminator(_kind, "value_type", "give a text, a number, true or false, or a list of these"),
+]
+_Fields = Annotated[dict[str, _ValueOrValues], Field(max_length=MAX_CONDITIONS), BeforeValidator(_few)]
+_Where = Annotated[
+    Annotated[_Conditions, Tag("list")] | Annotated[_Fields, Tag("object")],
+    Discriminator(_kind, "where_type", "give a list of field=value, or an object of fields and values"),
+]
+
+
 class _In(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_few_fields(cls, given: Any) -> Any:
+        if isinstance(given, dict) and len(given) > len(cls.model_fields):
+            raise ValueError(f"{len(given):,} fields; there are {', '.join(cls.model_fields)}")
+        return given
 
 
 class AskOptions(_In):
@@ -46,8 +89,8 @@ class AskQuery(AskOptions):
     """A question in an address."""
 
     question: QuestionText = Field(examples=[_EXAMPLE])
-    where: list[str] = Field(
-        [], max_length=100, description="`field=value`; several of a field: any of them.", examples=[[]]
+    where: _Conditions = Field(
+        [], description="`field=value`; several of a field: any of them.", examples=[[]]
     )
 
 
@@ -66,10 +109,8 @@ class AskBody(AskOptions):
         },
     )
     question: QuestionText | None = None
-    questions: Annotated[list[QuestionText], Field(min_length=1, max_length=MAX_QUESTIONS)] | None = None
-    where: list[str] | dict[str, str | int | float | bool | list[str | int | float | bool]] = Field(
-        [], description="`field=value` texts, or an object of fields and values."
-    )
+    questions: _Questions | None = None
+    where: _Where = Field([], description="`field=value` texts, or an object of fields and values.")
 
     @model_validator(mode="after")
     def _is_one_or_many(self) -> AskBody:
@@ -151,7 +192,7 @@ class DocumentsIn(_In):
             ]
         },
     )
-    documents: list[DocumentIn] = Field(min_length=1, max_length=MAX_DOCUMENTS)
+    documents: list[DocumentIn] = Field(min_length=1, max_length=MAX_DOCUMENTS, fail_fast=True)
 
 
 class WrittenOut(BaseModel):

@@ -22,7 +22,7 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 1
 CLIENT_HAS_GONE = (499, "Client Closed Request")
 """Nobody reads it: what the log and the metrics say of a client that did not wait. In no standard."""
-_LONGEST_FINDING = 300
+_LONGEST_FINDING, _MOST_FINDINGS = 300, 10
 _log = logging.getLogger("uvicorn.error")
 
 
@@ -86,11 +86,15 @@ def _detail(error: HTTPException) -> str:
 
 
 def _invalid(error: RequestValidationError) -> Response:
-    """What is wrong where; 400 where the body is no JSON at all."""
+    """What is wrong where, as far as one wants to read on; 400 where the body is no JSON at all."""
+    found = error.errors()[:_MOST_FINDINGS]
     findings = [
-        {"where": ".".join(str(step) for step in each["loc"]), "finding": each["msg"][:_LONGEST_FINDING]}
-        for each in error.errors()
+        {
+            "where": ".".join(str(step) for step in each["loc"])[:_LONGEST_FINDING],
+            "finding": each["msg"].removeprefix("Value error, ")[:_LONGEST_FINDING],
+        }
+        for each in found
     ]
-    status = 400 if any(each["type"] == "json_invalid" for each in error.errors()) else 422
+    status = 400 if any(each["type"] == "json_invalid" for each in found) else 422
     first = findings[0] if findings else {"where": "request", "finding": "cannot be used"}
     return problem_response(status, f"{first['where']}: {first['finding']}", errors=findings)
