@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 from tests.serve.conftest import ODD_ID, TOKEN, Running, serve
-from tests.serve.test_problems import problem
+from tests.serve.test_problems import problem, raw
 
 from denspi import Index
 from denspi.index import IndexWriter
@@ -90,6 +90,19 @@ def test_only_the_token_opens(writable: Running, header: str | None) -> None:
         problem(replied, 401)
         assert replied.headers["www-authenticate"] == "Bearer"
     assert writable.client.get("/api/documents/danube").status_code == 200
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/api/documents"), ("DELETE", "/api/documents/x")])
+def test_who_may_not_write_is_told_before_anything_is_read(
+    server: Running, writable: Running, method: str, path: str
+) -> None:
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16000000\r\n"
+    for running, header, status in (
+        (server, f"Authorization: Bearer {TOKEN}\r\n", b"403"),
+        (writable, "", b"401"),
+        (writable, "Authorization: Bearer wrong\r\n", b"401"),
+    ):
+        assert raw(running, f"{head}{header}\r\n".encode()).startswith(b"HTTP/1.1 " + status)
 
 
 def test_a_token_is_not_its_beginning() -> None:

@@ -1,4 +1,4 @@
-"""The service as one ASGI application: routes, errors, the page, and the edge around them."""
+"""The service as one ASGI application: routes, errors, the page, and what is around them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from denspi.serve.answering import answer_routes
 from denspi.serve.documents import document_routes
+from denspi.serve.door import Door
 from denspi.serve.edge import Edge
 from denspi.serve.openapi import openapi_of
 from denspi.serve.page_files import page_routes
@@ -28,7 +29,7 @@ _PARENT_SECONDS = 1.0
 def create_app(settings: ServeSettings) -> ASGIApp:
     """One worker's application; `DenspiError` where the index cannot be served."""
     worker = Worker.of(settings)
-    return Edge(create_api(worker), settings, worker.searching, worker.metrics)
+    return Edge(Door(create_api(worker), settings, worker.searching), worker.metrics)
 
 
 async def _end_with(parent: int | None) -> None:
@@ -41,7 +42,7 @@ async def _end_with(parent: int | None) -> None:
 
 
 def create_api(worker: Worker) -> FastAPI:
-    """The routes, without the edge."""
+    """The routes alone."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
