@@ -68,3 +68,12 @@ def test_a_named_site_may_ask(built: Path) -> None:
         allowed = running.client.options("/api/answers", headers=named | asked)
         assert (allowed.status_code, allowed.headers[header]) == (200, "https://example.org")
         assert running.client.get("/healthz", headers={"host": "answers.example.org"}).status_code == 200
+        for method, path, content, status in (
+            ("GET", "/api/answers", b"", 422),
+            ("POST", "/api/answers", b" " * ((1 << 20) + 1), 413),
+            ("DELETE", "/api/documents/x", b"", 403),
+        ):
+            replied = running.client.request(method, path, headers=named, content=content)
+            assert (replied.status_code, replied.headers[header]) == (status, "https://example.org")
+            assert replied.headers["access-control-expose-headers"] == "Retry-After"
+            assert "content-security-policy" in replied.headers

@@ -29,7 +29,17 @@ _PARENT_SECONDS = 1.0
 def create_app(settings: ServeSettings) -> ASGIApp:
     """One worker's application; `DenspiError` where the index cannot be served."""
     worker = Worker.of(settings)
-    return Edge(Door(create_api(worker), settings, worker.searching), worker.metrics)
+    app: ASGIApp = Door(create_api(worker), settings, worker.searching)
+    if settings.allowed_origins:
+        # Around the door too: a page that may ask must be able to read why it was refused.
+        app = CORSMiddleware(
+            app,
+            allow_origins=settings.allowed_origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type"],
+            expose_headers=["Retry-After"],
+        )
+    return Edge(app, worker.metrics)
 
 
 async def _end_with(parent: int | None) -> None:
@@ -59,11 +69,4 @@ def create_api(worker: Worker) -> FastAPI:
     for router in (answer_routes(worker), document_routes(worker), watch_routes(worker)):
         app.include_router(router)
     app.router.routes.extend(page_routes())
-    if worker.settings.allowed_origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=worker.settings.allowed_origins,
-            allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["Authorization", "Content-Type"],
-        )
     return app
