@@ -44,9 +44,9 @@ def test_a_body_says_the_same_as_an_address(server: Running) -> None:
 
 
 def test_a_batch_is_answered_in_order(server: Running) -> None:
-    questions = [QUESTION, "Where did the great fire start?", QUESTION]
+    questions = [QUESTION, "Where did the great fire start?", QUESTION] * 7  # more than are asked in a turn
     replies = server.client.post("/api/answers", json={"questions": questions, "k": 1}).json()["replies"]
-    alone = [server.ask(question, k=1).json() for question in questions]
+    alone = [server.ask(question, k=1).json() for question in questions[:3]] * 7
     assert [each["question"] for each in replies] == questions
     assert [without_times(each) for each in replies] == [without_times(each) for each in alone]
 

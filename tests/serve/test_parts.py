@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -21,7 +22,7 @@ from denspi.serve.app import create_app
 from denspi.serve.body import Body
 from denspi.serve.gate import Gate
 from denspi.serve.problems import ProblemError
-from denspi.serve.service import Service
+from denspi.serve.service import Answered, Asked, Service
 from denspi.serve.settings import ServeSettings
 
 
@@ -94,6 +95,71 @@ def test_nobody_waits_for_ever_or_works_for_nobody() -> None:
         with pytest.raises(ProblemError) as raised:
             await gone
         assert (raised.value.status, busy.done) == (499, ["there"])
+
+    asyncio.run(run())
+
+
+def test_others_get_their_turn_between_the_pieces_of_a_batch() -> None:
+    async def run() -> None:
+        busy = Busy(waiting=1)
+        pieces = [lambda: str(busy.go.wait(60)), *(partial(busy.done.append, name) for name in "bc")]
+        batch = asyncio.create_task(busy.gate.run_in_turns(pieces, stays))
+        while not busy.waits:
+            await asyncio.sleep(0)
+        other = busy.queue("other")
+        await asyncio.sleep(0)
+        assert busy.gate.is_full
+        busy.go.set()
+        await asyncio.gather(other, batch)  # which goes on, although there is no room for anybody new
+        assert busy.done == ["other", "b", "c"]
+        assert len(busy.waits) == 4
+
+    asyncio.run(run())
+
+
+def test_a_batch_ends_with_its_client() -> None:
+    async def run() -> None:
+        gate = Gate("test", threads=1, waiting=5, max_wait_seconds=60)
+        done: list[str] = []
+        with pytest.raises(ProblemError) as raised:
+            await gate.run_in_turns([partial(done.append, name) for name in "abc"], has_gone)
+        assert (raised.value.status, done) == (499, ["a"])
+
+    asyncio.run(run())
+
+
+def test_a_batch_is_asked_in_pieces_of_bounded_size() -> None:
+    def sizes(*chars: int) -> list[list[int]]:
+        asked = Asked(["x" * each for each in chars], 5, "hybrid", {"explain": True})
+        turns = list(asked.in_turns())
+        assert all((each.k, each.strategy, each.options) == (5, "hybrid", asked.options) for each in turns)
+        return [[len(text) for text in each.questions] for each in turns]
+
+    assert sizes(50) == [[50]]
+    assert sizes(*[50] * 40) == [[50] * 16, [50] * 16, [50] * 8]
+    assert sizes(4000, 4000, 1, 3999, 1) == [[4000], [4000], [1, 3999], [1]]
+
+
+def test_a_document_does_not_wait_for_questions(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def wait(*_: object) -> list[Answered]:
+        begun.set()
+        go.wait(60)
+        return [Answered("{}", {})]
+
+    monkeypatch.setattr(Service, "ask", wait)
+
+    async def run() -> None:
+        transport = httpx.ASGITransport(create_app(ServeSettings(built)))  # type: ignore[arg-type]
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            asking = asyncio.create_task(client.get("/api/answers", params={"question": QUESTION}))
+            await asyncio.to_thread(begun.wait)
+            document = await client.get("/api/documents/danube")
+            assert document.json()["title"] == "The Danube"
+            assert not asking.done()
+            go.set()
+            assert (await asking).status_code == 200
 
     asyncio.run(run())
 

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from pydantic import ValidationError
 from tests.serve.conftest import QUESTION, Running
+from tests.serve.test_metrics import value_of
 
 from denspi import cli
 from denspi.serve.models import AskBody
@@ -87,6 +88,15 @@ def test_bad_bodies(server: Running, body: bytes, status: int) -> None:
     problem(
         server.client.post("/api/answers", content=body, headers={"content-type": "application/json"}), status
     )
+
+
+def test_a_batch_is_refused_as_a_whole(server: Running) -> None:
+    too_long = {"questions": ["word " * 800] * 11}
+    found = problem(server.client.post("/api/answers", json=too_long), 422)
+    assert found["detail"] == "body: questions of 44,000 characters; ask 40,000 at once"
+    before = value_of(server, "denspi_stage_seconds_count", stage="queue")
+    problem(server.client.post("/api/answers", json={"questions": [QUESTION] * 50 + ["?!"]}), 422)
+    assert value_of(server, "denspi_stage_seconds_count", stage="queue") == before  # none was asked
 
 
 MANY_MISTAKES = [

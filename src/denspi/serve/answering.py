@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from denspi.search.questions import clean_question
 from denspi.search.searcher import SearchOptions
 from denspi.serve.metrics import QUESTIONS, STAGE_SECONDS
 from denspi.serve.models import AskBody, AskOptions, AskQuery, RepliesOut, ReplyOut
@@ -31,8 +33,11 @@ def answer_routes(worker: Worker) -> APIRouter:
             "explain": options.explain,
             "repair": options.repair,
         }
-        asked = Asked(questions, options.k, options.strategy, how)
-        found = await worker.searching.run(lambda: worker.service.ask(asked), request.is_disconnected)
+        # All of them before the first is asked: a batch is refused as a whole.
+        asked = Asked([clean_question(text) for text in questions], options.k, options.strategy, how)
+        turns = [partial(worker.service.ask, some) for some in asked.in_turns()]
+        parts = await worker.searching.run_in_turns(turns, request.is_disconnected)
+        found = [each for part in parts for each in part]
         for each in found:
             worker.metrics.count(QUESTIONS, asked.strategy)
             for stage, ms in each.stages_ms.items():

@@ -36,7 +36,7 @@ def document_routes(worker: Worker) -> APIRouter:
             found = worker.service.document(document_id)
             return None if found is None else document_json(found)
 
-        found = await worker.searching.run(read, request.is_disconnected)
+        found = await worker.reading.run(read, request.is_disconnected)
         if found is None:
             raise ProblemError(404, "the index has no document with this id")
         return Response(found, media_type=JSON, headers=NOT_KEPT)

@@ -23,6 +23,7 @@ from denspi.search.questions import MAX_QUESTION_CHARS
 from denspi.types import Answer, Span
 
 MAX_K, MAX_QUESTIONS, MAX_CONDITIONS, MAX_DOCUMENTS, MAX_ID_CHARS = 100, 100, 100, 1000, 2000
+MAX_BATCH_CHARS = 10 * MAX_QUESTION_CHARS
 Strategy = Literal["hybrid", "sparse_first", "dense_first", "exact"]
 QuestionText = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]
 _EXAMPLE = "In which hospital did Fleming notice the mould?"
@@ -109,13 +110,18 @@ class AskBody(AskOptions):
         },
     )
     question: QuestionText | None = None
-    questions: _Questions | None = None
+    questions: _Questions | None = Field(
+        None, description=f"Of at most {MAX_BATCH_CHARS:,} characters together."
+    )
     where: _Where = Field([], description="`field=value` texts, or an object of fields and values.")
 
     @model_validator(mode="after")
     def _is_one_or_many(self) -> AskBody:
         if (self.question is None) == (self.questions is None):
             raise ValueError("give either question or questions")
+        chars = sum(map(len, self.questions or ()))
+        if chars > MAX_BATCH_CHARS:
+            raise ValueError(f"questions of {chars:,} characters; ask {MAX_BATCH_CHARS:,} at once")
         return self
 
 

@@ -7,31 +7,43 @@ last one that could be goes on being served, and `why_not_ready` says so. Thread
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from denspi.build.index import Index
 from denspi.errors import DenspiError, ModelError
 from denspi.index.manifest import Counts
 from denspi.index.snapshot import Snapshot
-from denspi.search.questions import clean_question
+from denspi.search.questions import MAX_QUESTION_CHARS
 from denspi.search.reply_json import reply_json
 from denspi.search.searcher import Searcher, SearchOptions
 from denspi.types import Document
 
 _log = logging.getLogger("uvicorn.error")
+QUESTIONS_A_TURN = 16
 _WARM_UP = "who was first?"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Questions, and how to answer them."""
+    """Clean questions, and how to answer them."""
 
     questions: Sequence[str]
     k: int
     strategy: str
     options: SearchOptions
+
+    def in_turns(self) -> Iterator[Asked]:
+        """Few enough at a time that nobody waits long for a turn; reading rows together still pays."""
+        some: list[str] = []
+        for text in self.questions:
+            chars = sum(map(len, some)) + len(text)
+            if some and (len(some) == QUESTIONS_A_TURN or chars > MAX_QUESTION_CHARS):
+                yield replace(self, questions=some)
+                some = []
+            some.append(text)
+        yield replace(self, questions=some)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +79,10 @@ class Service:
 
     def ask(self, asked: Asked) -> list[Answered]:
         """A reply to each question, as JSON."""
-        cleaned = [clean_question(text) for text in asked.questions]
-        replies = self._newest().ask_batch(cleaned, asked.k, asked.strategy, **asked.options)
+        replies = self._newest().ask_batch(asked.questions, asked.k, asked.strategy, **asked.options)
         return [
             Answered(reply_json(reply, question=text), reply.stages_ms)
-            for text, reply in zip(cleaned, replies, strict=True)
+            for text, reply in zip(asked.questions, replies, strict=True)
         ]
 
     def document(self, document_id: str) -> Document | None:

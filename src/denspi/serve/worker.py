@@ -20,6 +20,7 @@ class Worker:
     settings: ServeSettings
     service: Service
     searching: Gate  # one thread: a worker is meant for one core
+    reading: Gate  # documents, which are quick to read and do not wait for questions
     writing: Writing
     changing: Gate
     metrics: Metrics
@@ -38,6 +39,7 @@ class Worker:
                 max_wait_seconds=settings.max_wait_seconds,
                 on_wait=lambda seconds: metrics.observe(STAGE_SECONDS, seconds, "queue"),
             ),
+            Gate("read", threads=1, waiting=settings.queue, max_wait_seconds=settings.max_wait_seconds),
             Writing(settings.index, settings.lock_seconds),
             Gate("change", threads=1, waiting=_CHANGES_WAITING, max_wait_seconds=_CHANGE_SECONDS),
             metrics,
@@ -46,4 +48,5 @@ class Worker:
     def close(self) -> None:
         """After the last request."""
         self.searching.close()
+        self.reading.close()
         self.changing.close()
