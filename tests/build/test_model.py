@@ -65,6 +65,20 @@ def test_another_that_is_named_is_refused(index: Path, other_model_folder: Path)
         Index.open(index, model=str(other_model_folder))
 
 
+def test_who_holds_an_index_does_not_write_into_another_at_its_place(
+    index: Path, other_model_folder: Path
+) -> None:
+    held = Index.open(index, workers=HERE)
+    held.encoder()
+    shutil.rmtree(index)
+    with Index.create(index, str(other_model_folder), workers=HERE) as another:
+        another.commit()
+    for change in (lambda: held.update(make_documents(1)), lambda: held.delete("x"), held.refit):
+        with pytest.raises(ModelError, match="built anew with another model; open it again"):
+            change()
+    add_one(index)  # nobody holds the lock
+
+
 def test_an_unfinished_build_is_gone_on_with_by_its_own_model_only(
     model_folder: Path, other_model_folder: Path, tmp_path: Path
 ) -> None:

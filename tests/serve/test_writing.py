@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,10 +17,11 @@ import pytest
 from tests.serve.conftest import ODD_ID, TOKEN, Running, serve
 from tests.serve.test_problems import problem, raw
 
-from denspi import Index
+from denspi import Index, Searcher
 from denspi.index import IndexWriter
+from denspi.serve.models import DocumentIn
 from denspi.serve.problems import ProblemError
-from denspi.serve.writing import may_write
+from denspi.serve.writing import Writing, may_write
 
 AUTHORIZED = {"authorization": f"Bearer {TOKEN}"}
 LEASE = {
@@ -137,6 +139,17 @@ def test_of_several_documents_one_bad_one_keeps_all_out(writable: Running, bad: 
     assert post(writable, LEASE | {"id": "other"}).json()["written"] == 1
     problem(writable.client.get("/api/documents/good"), 404)
     assert delete(writable, "other").status_code == 200
+
+
+def test_an_index_built_anew_is_written_with_its_own_model(own_index: Path) -> None:
+    writing = Writing(own_index, lock_seconds=0)
+    assert writing.put([DocumentIn(**LEASE)]).written == 1  # type: ignore[arg-type]
+    shutil.rmtree(own_index)
+    with Index.create(own_index, precision="compact") as index:
+        index.commit()
+    assert writing.put([DocumentIn(**LEASE)]).written == 1  # type: ignore[arg-type]
+    found = Searcher(Index.open(own_index), compiled=False).answer("Who signed the lease?", 1)
+    assert [each.text for each in found] == ["Mira Okafor"]
 
 
 def test_many_writers_at_once_lose_nothing(writable: Running) -> None:

@@ -242,7 +242,11 @@ class Index:
 
     def _writing(self) -> tuple[IndexWriter, Resumed]:
         if self._writer is None or self._resumed is None:
-            self._writer = IndexWriter.open(self.folder, resume=True, settings=_settings())
+            writer = IndexWriter.open(self.folder, resume=True, settings=_settings())
+            if self._model is not None and not writer.model.gives_the_rows_of(self._model.record):
+                writer.close()
+                raise ModelError(f"{self.folder}: built anew with another model; open it again")
+            self._writer = writer
             self._resumed = Resumed(self._writer, str(self.folder))
         return self._writer, self._resumed
 

@@ -71,18 +71,22 @@ class Writing:
         return self._with_lock(change)
 
     def _with_lock(self, change: Callable[[Index], T]) -> T:
-        if self._opened is None:  # its encoder is loaded once, by the first change
-            self._opened = Index.open(self._folder, workers=WorkerSettings(processes=0))
         deadline = time.monotonic() + self._lock_seconds
         while True:
-            try:
-                return change(self._opened)
-            except IndexLockedError:
-                if time.monotonic() >= deadline:
-                    raise
-                time.sleep(_POLL_SECONDS)
-            finally:
-                self._opened.close()
+            with self._index() as index:
+                try:
+                    return change(index)
+                except IndexLockedError:
+                    if time.monotonic() >= deadline:
+                        raise
+            time.sleep(_POLL_SECONDS)
+
+    def _index(self) -> Index:
+        """Opened once, as its encoder takes long to load; again where it was built anew with another model."""
+        opened = self._opened
+        if opened is None or not opened.snapshot().model.gives_the_rows_of(opened.model().record):
+            opened = self._opened = Index.open(self._folder, workers=WorkerSettings(processes=0))
+        return opened
 
 
 def _document(given: DocumentIn) -> Document:
