@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine
@@ -13,11 +15,12 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tests.serve.conftest import ODD_ID, QUESTION, RIGHT, SCRIPT
 
-from denspi import Index, Searcher, cli
+from denspi import Index, cli
 from denspi.corpus import join_paragraphs
 from denspi.errors import InputError
 from denspi.mcp.server import create_server
 from denspi.mcp.tools import Tools
+from denspi.search.newest import NewestSearcher
 from denspi.types import Document
 
 Talk = Callable[[Client], Coroutine[Any, Any, None]]
@@ -25,7 +28,8 @@ Talk = Callable[[Client], Coroutine[Any, Any, None]]
 
 def talk(index: Path, conversation: Talk) -> None:
     """With the command as an assistant starts it."""
-    command = StdioServerParameters(command=sys.executable, args=["-m", "denspi", "mcp", str(index)])
+    arguments = ["-m", "denspi", "mcp", str(index)]
+    command = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
 
     async def run() -> None:
         async with Client(command, read_timeout_seconds=60) as client:
@@ -83,7 +87,7 @@ def test_what_is_wrong_is_said_to_the_assistant(
     built: Path, tool: str, arguments: dict[str, object], finding: str
 ) -> None:
     async def run() -> None:
-        server = create_server(Tools(Searcher(Index.open(built), compiled=False)))
+        server = create_server(Tools(NewestSearcher(built, compiled=False)))
         async with Client(server) as client:
             found = await client.call_tool(tool, arguments)
             assert found.is_error
@@ -93,7 +97,7 @@ def test_what_is_wrong_is_said_to_the_assistant(
 
 
 def test_a_document_is_read_piece_by_piece(built: Path) -> None:
-    tools = Tools(Searcher(Index.open(built), compiled=False))
+    tools = Tools(NewestSearcher(built, compiled=False))
     whole = Index.open(built).snapshot().document("danube")
     assert whole is not None
     pieces, start_char = [], 0
@@ -114,10 +118,33 @@ def test_a_document_is_read_piece_by_piece(built: Path) -> None:
 
 
 def test_filters_and_odd_documents_reach_the_assistant(built: Path) -> None:
-    tools = Tools(Searcher(Index.open(built), compiled=False))
+    tools = Tools(NewestSearcher(built, compiled=False))
     (found,) = tools.answer("Who pressed the button?", 1, ["colour=red"]).answers
     assert (found.document_id, found.title) == (ODD_ID, SCRIPT)
     assert tools.answer(QUESTION, min_confidence=1.0).answers == []
+
+
+def test_it_goes_on_while_the_index_is_away_and_after_it_was_built_anew(own_index: Path) -> None:
+    async def conversation(client: Client) -> None:
+        async def answers(question: str) -> str:
+            found = await client.call_tool("answer", {"question": question, "k": 1})
+            assert not found.is_error, found.content
+            return str(found.structured_content["answers"][0]["text"])  # type: ignore[index]
+
+        async def beginning() -> str:
+            read = await client.call_tool("read_document", {"document_id": "danube", "max_chars": 10})
+            return str(read.structured_content["text"])  # type: ignore[index]
+
+        assert (await answers(QUESTION), await beginning()) == (RIGHT, "The Danube")
+        shutil.rmtree(own_index)  # files that are open stay readable
+        assert (await answers(QUESTION), await beginning()) == (RIGHT, "The Danube")
+        text, spans = join_paragraphs(["The lighthouse of Skerryvore was painted green by Ola Brun."])
+        with Index.create(own_index, precision="compact") as index:
+            index.add([Document("light", "Skerryvore", text, spans)])
+            index.commit()
+        assert await answers("Who painted the lighthouse?") == "Ola Brun"
+
+    talk(own_index, conversation)
 
 
 def test_it_ends_with_its_input(built: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -11,22 +12,22 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from denspi import __version__
-from denspi.build.index import Index
 from denspi.errors import DenspiError
 from denspi.mcp.tools import MAX_CHARS, MAX_K, FoundAnswers, ReadDocument, Tools
-from denspi.search.searcher import Searcher
+from denspi.search.newest import NewestSearcher
 
 _INSTRUCTIONS = (
     "Answers questions from an index of documents. Every answer is a phrase of a document, with its sentence "
     "and its place; nothing is generated. Quote the sentence and name the document. Confidence is the "
     "probability that a phrase is right: below about 0.2, read the document or say that you do not know."
 )
+_log = logging.getLogger(__name__)
 _READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
 
 def run_server(index: Path) -> None:
     """Serve an index until standard input ends."""
-    create_server(Tools(Searcher(Index.open(index)))).run("stdio")
+    create_server(Tools(NewestSearcher(index, on_trouble=_log.error))).run("stdio")
 
 
 def create_server(tools: Tools) -> MCPServer[None]:

@@ -1,7 +1,7 @@
 """Two tools over an index, as plain functions: `answer` and `read_document`. Knows nothing of the protocol.
 
 What they return is what an assistant needs and no more: each word of it is read by a model. Every call sees
-the newest commit.
+the newest commit that can be opened.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from denspi.errors import InputError
+from denspi.search.newest import NewestSearcher
 from denspi.search.reply_json import encodable
-from denspi.search.searcher import Searcher
 from denspi.types import Answer
 
 MAX_K, MAX_CHARS = 20, 50_000
@@ -51,10 +51,10 @@ class ReadDocument:
 
 
 class Tools:
-    """The tools, on one searcher. Threads may share them."""
+    """The tools, on one index. Threads may share them."""
 
-    def __init__(self, searcher: Searcher) -> None:
-        self._searcher = searcher
+    def __init__(self, newest: NewestSearcher) -> None:
+        self._newest = newest
 
     def answer(
         self, question: str, k: int = 3, where: list[str] | None = None, min_confidence: float | None = None
@@ -62,16 +62,14 @@ class Tools:
         """The k best answers."""
         if not 1 <= k <= MAX_K:
             raise InputError(f"{k} answers: ask for 1 to {MAX_K}")
-        self._searcher.refresh()
-        found = self._searcher.answer(question, k, where=where, min_confidence=min_confidence)
+        found = self._newest.searcher().answer(question, k, where=where, min_confidence=min_confidence)
         return FoundAnswers([_found(each) for each in found])
 
     def read_document(self, document_id: str, start_char: int = 0, max_chars: int = 8000) -> ReadDocument:
         """A document's text from `start_char` on."""
         if not 1 <= max_chars <= MAX_CHARS or start_char < 0:
             raise InputError(f"read 1 to {MAX_CHARS:,} characters, from 0 on")
-        self._searcher.refresh()
-        document = self._searcher.view.snapshot.document(document_id)
+        document = self._newest.searcher().view.snapshot.document(document_id)
         if document is None:
             raise InputError("the index has no document with this id; take an id that answer has given")
         total_chars = len(document.text)

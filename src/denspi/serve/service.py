@@ -1,8 +1,4 @@
-"""What a worker does, without HTTP: answers and documents from the newest generation.
-
-Every call looks for a newer commit first, which costs one small read. Where the newest cannot be opened, the
-last one that could be goes on being served, and `why_not_ready` says so. Threads may share one.
-"""
+"""What a worker does, without HTTP: answers and documents of the newest generation. Threads may share one."""
 
 from __future__ import annotations
 
@@ -11,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from denspi.build.index import Index
-from denspi.errors import DenspiError, ModelError
 from denspi.index.manifest import Counts
 from denspi.index.snapshot import Snapshot
+from denspi.search.newest import NewestSearcher
 from denspi.search.questions import MAX_QUESTION_CHARS
 from denspi.search.reply_json import reply_json
-from denspi.search.searcher import Searcher, SearchOptions
+from denspi.search.searcher import SearchOptions
 from denspi.types import Document
 
 _log = logging.getLogger("uvicorn.error")
@@ -69,17 +64,20 @@ class Service:
     """An index, open for questions."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._searcher = Searcher(Index.open(folder))
-        self.why_not_ready: str | None = None
+        self._newest = NewestSearcher(folder, on_trouble=_log.error)
+
+    @property
+    def why_not_ready(self) -> str | None:
+        """Why what is being served is not the newest generation, where it is not."""
+        return self._newest.why_not
 
     def warm_up(self) -> None:
         """Load what the first question would otherwise wait for."""
-        self._searcher.ask(_WARM_UP)
+        self._newest.searcher().ask(_WARM_UP)
 
     def ask(self, asked: Asked) -> list[Answered]:
         """A reply to each question, as JSON."""
-        replies = self._newest().ask_batch(asked.questions, asked.k, asked.strategy, **asked.options)
+        replies = self._newest.searcher().ask_batch(asked.questions, asked.k, asked.strategy, **asked.options)
         return [
             Answered(reply_json(reply, question=text), reply.stages_ms)
             for text, reply in zip(asked.questions, replies, strict=True)
@@ -87,23 +85,10 @@ class Service:
 
     def document(self, document_id: str) -> Document | None:
         """A document by its id."""
-        return self._newest().view.snapshot.document(document_id)
+        return self._newest.searcher().view.snapshot.document(document_id)
 
     def held(self) -> Held:
         """What is being served now."""
-        snapshot: Snapshot = self._newest().view.snapshot
+        snapshot: Snapshot = self._newest.searcher().view.snapshot
         model = snapshot.model
         return Held(snapshot.generation, snapshot.live, snapshot.size_bytes, model.name, model.precision)
-
-    def _newest(self) -> Searcher:
-        try:
-            try:
-                self._searcher.refresh()
-            except ModelError:  # built anew with another model
-                self._searcher = Searcher(Index.open(self._folder))
-            self.why_not_ready = None
-        except DenspiError as error:
-            if self.why_not_ready != str(error):
-                _log.error("serving generation %d: %s", self._searcher.view.snapshot.generation, error)
-            self.why_not_ready = str(error)
-        return self._searcher

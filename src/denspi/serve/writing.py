@@ -82,7 +82,7 @@ class Writing:
             time.sleep(_POLL_SECONDS)
 
     def _index(self) -> Index:
-        """Opened once, as its encoder takes long to load; again where it was built anew with another model."""
+        """Opened once, as its encoder is slow to load; again where it was built anew with another model."""
         opened = self._opened
         if opened is None or not opened.snapshot().model.gives_the_rows_of(opened.model().record):
             opened = self._opened = Index.open(self._folder, workers=WorkerSettings(processes=0))
