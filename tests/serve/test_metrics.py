@@ -14,6 +14,7 @@ import httpx
 import pytest
 from tests.serve.conftest import Running, serve
 
+from denspi import Index
 from denspi.errors import StorageError
 from denspi.serve.metrics import (
     BOUNDS_SECONDS,
@@ -73,6 +74,15 @@ def children_of(pid: int) -> list[int]:
     found = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True)
     lines = (line.split(maxsplit=1) for line in found.stdout.splitlines())
     return [int(number) for number, command in lines if "spawn_main" in command]
+
+
+def test_sizes_are_those_of_denspi_info(server: Running) -> None:
+    info = Index.open(server.index).info()
+    ready = server.client.get("/readyz").json()
+    for name in ("generation", "documents", "paragraphs", "words"):
+        assert ready[name] == value_of(server, f"denspi_index_{name}") == getattr(info, name)
+    assert value_of(server, "denspi_index_bytes") == info.bytes
+    assert (ready["model"], ready["precision"]) == (info.model, info.precision)
 
 
 def test_every_stage_of_a_reply_has_its_histogram(server: Running) -> None:

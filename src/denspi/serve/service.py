@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from denspi.index.manifest import Counts
 from denspi.index.snapshot import Snapshot
 from denspi.search.newest import NewestSearcher
 from denspi.search.questions import MAX_QUESTION_CHARS
@@ -54,7 +53,9 @@ class Held:
     """The generation that is being served."""
 
     generation: int
-    live: Counts
+    documents: int
+    paragraphs: int
+    words: int  # as `denspi info` counts them, between white space
     bytes: int
     model: str
     precision: str
@@ -90,5 +91,13 @@ class Service:
     def held(self) -> Held:
         """What is being served now."""
         snapshot: Snapshot = self._newest.searcher().view.snapshot
-        model = snapshot.model
-        return Held(snapshot.generation, snapshot.live, snapshot.size_bytes, model.name, model.precision)
+        live, model = snapshot.live, snapshot.model
+        return Held(
+            snapshot.generation,
+            live.documents,
+            live.paragraphs,
+            snapshot.live_runs,
+            snapshot.size_bytes,
+            model.name,
+            model.precision,
+        )

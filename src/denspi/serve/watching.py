@@ -39,9 +39,9 @@ def watch_routes(worker: Worker) -> APIRouter:
         return ReadyOut(
             status="ready",
             generation=held.generation,
-            documents=held.live.documents,
-            paragraphs=held.live.paragraphs,
-            words=held.live.words,
+            documents=held.documents,
+            paragraphs=held.paragraphs,
+            words=held.words,
             model=held.model,
             precision=held.precision,
             writable=worker.settings.token is not None,
@@ -63,8 +63,8 @@ def watch_routes(worker: Worker) -> APIRouter:
 def _gauges(held: Held) -> dict[str, tuple[str, float]]:
     return {
         "denspi_index_generation": ("The generation that is being served.", held.generation),
-        "denspi_index_documents": ("Documents that can be found.", held.live.documents),
-        "denspi_index_paragraphs": ("Paragraphs that can be found.", held.live.paragraphs),
-        "denspi_index_words": ("Words that can be found.", held.live.words),
+        "denspi_index_documents": ("Documents that can be found.", held.documents),
+        "denspi_index_paragraphs": ("Paragraphs that can be found.", held.paragraphs),
+        "denspi_index_words": ("Words that can be found.", held.words),
         "denspi_index_bytes": ("Size of the generation on disk.", held.bytes),
     }
