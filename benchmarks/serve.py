@@ -150,7 +150,7 @@ def share(served: Rate, bare: Rate, time_name: str) -> float:
 
 @contextmanager
 def service(index: Path, workers: int) -> Iterator[tuple[str, int]]:
-    """`denspi serve`; the address, and the process whose children are the workers."""
+    """`denspi serve`; the address, and the process that is the worker, or whose children are."""
     command = [sys.executable, "-m", "denspi", "serve", str(index), "--port", "0", "--workers", str(workers)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=one_thread()) as process:
         try:
@@ -215,9 +215,12 @@ def load(url: str, script: Path, connections: int, seconds: float) -> dict[str, 
 
 
 def cpu_seconds(parent: int) -> float:
-    """Processor time of all children so far."""
+    """Processor time so far of a process, which is the only worker where there is one, and its children."""
     found = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True, check=True
+        ["ps", "-o", "pid=", "--pid", str(parent), "--ppid", str(parent)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     ticks = 0
     for pid in found.stdout.split():
