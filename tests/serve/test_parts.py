@@ -23,7 +23,7 @@ from denspi.serve.body import Body
 from denspi.serve.gate import Gate
 from denspi.serve.problems import ProblemError
 from denspi.serve.service import Answered, Asked, Service
-from denspi.serve.settings import ServeSettings
+from denspi.serve.settings import LOOPBACK, Listening, ServeSettings
 
 
 async def stays() -> bool:
@@ -208,6 +208,28 @@ def test_a_body_ends_at_its_limits() -> None:
         assert body_of([], {})().is_whole
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("host", "address", "allowed", "names"),
+    [
+        ("127.0.0.1", "127.0.0.1", (), set()),
+        ("localhost", "127.0.0.1", (), set()),
+        ("127.0.0.2", "127.0.0.2", (), {"127.0.0.2"}),
+        ("Mill", "127.0.1.1", ("A.example",), {"127.0.1.1", "mill", "a.example"}),
+        ("::1", "::1", (), set()),
+        ("192.0.2.1", "192.0.2.1", ("a.example",), {"192.0.2.1", "a.example"}),
+        ("0.0.0.0", "0.0.0.0", ("a.example",), {"a.example"}),
+        ("::", "::", ("a.example",), {"a.example"}),
+        ("192.0.2.1", "192.0.2.1", (), None),
+        ("0.0.0.0", "0.0.0.0", (), None),
+    ],
+)
+def test_the_names_of_a_service(
+    host: str, address: str, allowed: tuple[str, ...], names: set[str] | None
+) -> None:
+    found = Listening(host, allowed_hosts=allowed).names_at(address)
+    assert (None if found is None else set(found)) == (None if names is None else {*LOOPBACK, *names})
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from denspi.cli.indexing import IndexFolder
 from denspi.errors import InputError, MissingExtraError
 
 TOKEN_VARIABLE = "DENSPI_TOKEN"
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _SHORTEST_TOKEN = 16
 
 
@@ -103,10 +102,9 @@ def _serve(
     except ModuleNotFoundError as error:
         raise _missing(error, "the service", "serve") from None
 
-    # A page of another site could reach a service on this machine under a name of its own that leads here.
-    names = tuple(name.lower() for name in (*LOOPBACK, *(hosts or ()))) if host in LOOPBACK or hosts else None
-    settings = ServeSettings(index, token, tuple(origins or ()), names, queue)
-    serve(settings, Listening(host, port, workers), lambda address: typer.echo(f"{index} at {address}"))
+    settings = ServeSettings(index, token, tuple(origins or ()), queue=queue)
+    listening = Listening(host, port, workers, allowed_hosts=tuple(hosts or ()))
+    serve(settings, listening, lambda address: typer.echo(f"{index} at {address}"))
 
 
 def _token(file: Path | None, token: str | None) -> str:

@@ -37,6 +37,7 @@ def serve(settings: ServeSettings, listening: Listening, on_ready: Callable[[str
     """Serve until a signal comes; `on_ready` gets the address."""
     Index.open(settings.index).model()  # what is wrong with it is said here, once, and not by every worker
     own = _PortSocket.only(listening.host, listening.port)
+    settings = replace(settings, allowed_hosts=listening.names_at(own.getsockname()[0]))
     with own, tempfile.TemporaryDirectory(prefix="denspi-serve-") as folder:
         if listening.workers > 1:
             os.environ |= ONE_THREAD  # of the workers: a core each is all that they have

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +35,15 @@ class Listening:
     port: int = 8000  # 0: any that is free
     workers: int = 1
     shutdown_seconds: int = 30  # for requests that were accepted
+    allowed_hosts: tuple[str, ...] = ()  # names that it is reached by, beside its own
+
+    def names_at(self, address: str) -> tuple[str, ...] | None:
+        """What a service that is bound to this address answers to; None: any name.
+
+        A page of another site could reach a service on this machine under a name of its own that leads here.
+        """
+        bound = ip_address(address)
+        if not bound.is_loopback and not self.allowed_hosts:
+            return None
+        own = () if bound.is_unspecified else (address, self.host)
+        return tuple({name.lower() for name in (*LOOPBACK, *own, *self.allowed_hosts)})
