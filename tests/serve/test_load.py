@@ -154,7 +154,8 @@ serve(settings, Listening(port=0), lambda address: print("test at", address, flu
 @pytest.mark.slow
 def test_slow_clients_are_let_go(built: Path) -> None:
     command = [sys.executable, "-c", SHORT_OF_PATIENCE, str(built)]
-    post = b"POST /api/answers HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n"
+    post = b"POST /api/answers HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    post += b"Content-Length: 50\r\n\r\n"
     kept = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with started(command, built) as running:
         address = urlsplit(running.url)

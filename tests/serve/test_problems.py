@@ -145,15 +145,54 @@ def test_bad_utf8_in_an_address_makes_a_strange_question_and_no_fault(server: Ru
 def test_no_such_address_and_no_such_method(server: Running) -> None:
     for path in ("/nothing", "/api", "/api/nothing", "/page", "/..%2Fapp.py", "/docs", "/redoc"):
         problem(server.client.get(path), 404)
-    for method, path in (
-        ("DELETE", "/api/answers"),
-        ("PUT", "/api/documents/x"),
-        ("POST", "/"),
-        ("GET", "/api/documents"),
+    for method, path, allowed in (
+        ("DELETE", "/api/answers", "GET, HEAD, POST"),
+        ("OPTIONS", "/api/answers", "GET, HEAD, POST"),
+        ("PUT", "/api/documents/x", "GET, HEAD, DELETE"),
+        ("PUT", "/api/documents", "POST"),
+        ("OPTIONS", "/healthz", "GET, HEAD"),
+        ("POST", "/", "GET, HEAD"),
     ):
         replied = server.client.request(method, path)
         problem(replied, 405)
-        assert replied.headers["allow"]
+        assert replied.headers["allow"] == allowed
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/openapi.json",
+        "/api/documents/danube",
+        "/api/answers?question=who",
+        "/api/documents/nothing",
+        "/api/answers",
+        "/nothing",
+    ],
+)
+def test_whatever_can_be_read_can_be_asked_for_without_its_content(server: Running, path: str) -> None:
+    read, asked = server.client.get(path), server.client.head(path)
+    assert (asked.status_code, asked.content) == (read.status_code, b"")
+    assert asked.headers["content-type"] == read.headers["content-type"]
+
+
+@pytest.mark.parametrize("kind", [None, "application/x-www-form-urlencoded", "text/plain", "json"])
+def test_a_body_that_is_not_declared_as_json_is_told_which_header(server: Running, kind: str | None) -> None:
+    headers = {} if kind is None else {"content-type": kind}
+    replied = server.client.post("/api/answers", content=b'{"question": "who?"}', headers=headers)
+    assert "Content-Type: application/json" in str(problem(replied, 415)["detail"])
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/json; charset=utf-8", "Application/JSON", "application/a+json"]
+)
+def test_what_is_json_by_another_name(server: Running, kind: str) -> None:
+    headers = {"content-type": kind}
+    body = b'{"question": "who?"}'
+    assert server.client.post("/api/answers", content=body, headers=headers).status_code == 200
 
 
 def test_who_may_not_write_is_told_why(server: Running) -> None:
@@ -178,7 +217,8 @@ def test_a_large_body_without_a_length_is_refused_before_its_end(server: Running
             sent_bytes += 1 << 16
             yield b" " * (1 << 16)
 
-    problem(server.client.post("/api/answers", content=pieces()), 413)  # type: ignore[arg-type]
+    headers = {"content-type": "application/json"}
+    problem(server.client.post("/api/answers", content=pieces(), headers=headers), 413)  # type: ignore[arg-type]
     assert sent_bytes < 1 << 25
     assert server.ask().status_code == 200
 

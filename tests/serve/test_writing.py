@@ -134,7 +134,8 @@ def test_a_token_is_not_its_beginning() -> None:
 def test_of_several_documents_one_bad_one_keeps_all_out(writable: Running, bad: dict[str, object]) -> None:
     before = writable.client.get("/readyz").json()
     content = json.dumps({"documents": [LEASE | {"id": "good"}, bad]})
-    problem(writable.client.post("/api/documents", content=content, headers=AUTHORIZED), 422)
+    headers = AUTHORIZED | {"content-type": "application/json"}
+    problem(writable.client.post("/api/documents", content=content, headers=headers), 422)
     assert writable.client.get("/readyz").json() == before
     assert post(writable, LEASE | {"id": "other"}).json()["written"] == 1
     problem(writable.client.get("/api/documents/good"), 404)

@@ -51,7 +51,7 @@ def answer_routes(worker: Worker) -> APIRouter:
         return Response(found[0].json, media_type=JSON, headers=NOT_KEPT)
 
     @router.post(
-        "/api/answers", response_model=ReplyOut | RepliesOut, responses=problems(400, 408, 413, 422, 503)
+        "/api/answers", response_model=ReplyOut | RepliesOut, responses=problems(400, 408, 413, 415, 422, 503)
     )
     async def post_answers(request: Request, body: AskBody) -> Response:
         """Answer a question, or each of a batch: together they take less time than one by one."""

@@ -44,7 +44,7 @@ def document_routes(worker: Worker) -> APIRouter:
     @router.post(
         "/api/documents",
         response_model=WrittenOut,
-        responses=problems(400, 401, 403, 408, 413, 422, 503),
+        responses=problems(400, 401, 403, 408, 413, 415, 422, 503),
     )
     async def post_documents(request: Request, body: DocumentsIn, _: _Token) -> WrittenOut:
         """Add documents, or put them in the place of those with their ids; durable once it answers."""

@@ -60,6 +60,8 @@ class Door:
         except (ProblemError, HTTPException) as error:
             await response_to(error)(scope, receive, send_on)
         else:
+            if scope["method"] == "HEAD":  # is a GET whose content the server does not send
+                scope = {**scope, "method": "GET"}
             await self._app(scope, body.receive, send_on)
 
     async def _admit(self, method: str, part: str, headers: Headers, body: Body) -> None:
@@ -71,6 +73,8 @@ class Door:
             may_write(settings.token, headers.get("authorization"))
         if body.is_declared_too_large:
             raise body.too_large()
+        if method == "POST" and not body.is_whole and not _is_json(headers):
+            raise ProblemError(415, "the body must be JSON, with the header Content-Type: application/json")
         if part == "answers" and body.is_whole and await self._stays_full():
             raise self._searching.refusal()
 
@@ -83,6 +87,11 @@ class Door:
         if self._searching.is_full:
             await asyncio.sleep(REFUSAL_SECONDS)
         return self._searching.is_full
+
+
+def _is_json(headers: Headers) -> bool:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 
 
 def _name(headers: Headers) -> str:

@@ -23,7 +23,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BOUNDS_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 OTHER = "other"
 ROUTES = ("answers", "documents", "watch", "page")
-STATUSES = ("200", "304", "400", "401", "403", "404", "405", "408", "413", "421", "422", "499", "500", "503")
+STATUSES = tuple(map(str, (200, 304, 400, 401, 403, 404, 405, 408, 413, 415, 421, 422, 499, 500, 503)))
 STAGES = ("queue", "encode", "scan", "sparse", "starts", "bounds", "read", "prove", "answers")
 STRATEGIES = ("sparse_first", "dense_first", "hybrid", "exact")
 Row = NDArray[np.float64]

@@ -19,6 +19,7 @@ _DESCRIPTIONS = {
     404: "There is no such document.",
     408: "The body came too slowly.",
     413: "The body is too large.",
+    415: "The body is not declared as JSON.",
     422: "The request does not fit; `errors` says where.",
     503: "Too much at once, or another process is writing; `Retry-After` says when to try again.",
 }

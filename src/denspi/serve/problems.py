@@ -14,6 +14,8 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Scope
 
 from denspi.errors import DenspiError, IndexLockedError, InputError
 from denspi.search.reply_json import to_json
@@ -73,10 +75,22 @@ def add_handlers(app: FastAPI) -> None:
     """Let every error of `app` end as a problem."""
 
     async def handle(request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException) and error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            error.headers = {"Allow": ", ".join(_allowed(app, request.scope))}
         return response_to(error)
 
     for kind in (ProblemError, HTTPException, RequestValidationError, DenspiError, Exception):
         app.add_exception_handler(kind, handle)
+
+
+def _allowed(app: FastAPI, scope: Scope) -> list[str]:
+    """The methods of an address, over all its routes: the one that refused knows its own alone."""
+
+    def fits(method: str) -> bool:
+        asked = {**scope, "method": "GET" if method == "HEAD" else method}  # see `door`
+        return any(route.matches(asked)[0] == Match.FULL for route in app.routes)
+
+    return [method for method in ("GET", "HEAD", "POST", "DELETE") if fits(method)]
 
 
 def _detail(error: HTTPException) -> str:
