@@ -296,6 +296,19 @@ def test_bad_use_is_one_line_and_exit_2(
     assert (captured.err.count("\n"), captured.out) == (1, "")
 
 
+@pytest.mark.parametrize(
+    "token", ["correct-horse-bättery", "correct-horse\nbattery-staple", "token" + "\N{BAGEL}" * 20]
+)
+def test_a_token_that_no_header_carries_is_refused(
+    token: str, built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "token").write_text(token, encoding="utf-8")
+    assert cli.run(["serve", str(built), "--writable", "--token-file", str(tmp_path / "token")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"denspi: {tmp_path / 'token'}: the token is not plain ASCII; ")
+    assert said.count("\n") == 1
+
+
 def test_a_port_that_is_taken_is_one_line(server: Running, capsys: pytest.CaptureFixture[str]) -> None:
     port = str(urlsplit(server.url).port)
     assert cli.run(["serve", str(server.index), "--port", port]) == 2

@@ -112,9 +112,11 @@ def _token(file: Path | None, token: str | None) -> str:
     if not found and file is None:
         found = secrets.token_urlsafe(24)
         typer.echo(f"token for writing: {found}", err=True)
+    place = str(file) if file is not None else TOKEN_VARIABLE
     if len(found) < _SHORTEST_TOKEN:
-        place = str(file) if file is not None else TOKEN_VARIABLE
         raise InputError(f"{place}: a token of {len(found)} characters; use {_SHORTEST_TOKEN} or more")
+    if not (found.isascii() and found.isprintable()):  # no header could carry it
+        raise InputError(f"{place}: the token is not plain ASCII; use letters, digits and signs on one line")
     return found
 
 
