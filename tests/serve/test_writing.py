@@ -142,6 +142,14 @@ def test_of_several_documents_one_bad_one_keeps_all_out(writable: Running, bad: 
     assert delete(writable, "other").status_code == 200
 
 
+def test_an_id_that_is_there_twice_is_named(writable: Running) -> None:
+    found = problem(post(writable, LEASE, {"id": "x", "text": "y"}, LEASE | {"title": "Another"}), 422)
+    line = "body.documents: id 'contracts/lease' is there 2 times; send each document once"
+    assert found["detail"] == line
+    problem(writable.client.get("/api/documents/contracts%2Flease"), 404)
+    assert "at least 1 item" in str(problem(post(writable), 422)["detail"])
+
+
 def test_an_index_built_anew_is_written_with_its_own_model(own_index: Path) -> None:
     writing = Writing(own_index, lock_seconds=0)
     assert writing.put([DocumentIn(**LEASE)]).written == 1  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ Replies are written by `search.reply_json`; their models only describe them, and
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -19,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from denspi.corpus.records import shortened
 from denspi.search.questions import MAX_QUESTION_CHARS
 from denspi.types import Answer, Span
 
@@ -183,6 +185,13 @@ class DocumentIn(_In):
     metadata: Annotated[dict[str, Any], AfterValidator(_storable)] = Field({}, examples=[{"language": "en"}])
 
 
+def _different(documents: list[DocumentIn]) -> list[DocumentIn]:
+    (often, times), *_ = Counter(each.id for each in documents).most_common(1)
+    if times > 1:
+        raise ValueError(f"id {shortened(often)!r} is there {times} times; send each document once")
+    return documents
+
+
 class DocumentsIn(_In):
     """Documents that are committed together."""
 
@@ -198,7 +207,11 @@ class DocumentsIn(_In):
             ]
         },
     )
-    documents: list[DocumentIn] = Field(min_length=1, max_length=MAX_DOCUMENTS, fail_fast=True)
+    documents: Annotated[
+        list[DocumentIn],
+        Field(min_length=1, max_length=MAX_DOCUMENTS, fail_fast=True),
+        AfterValidator(_different),
+    ]
 
 
 class WrittenOut(BaseModel):
