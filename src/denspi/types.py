@@ -101,6 +101,7 @@ class Evidence:
     paragraph: int  # its number in the document, from 0
     span: Span  # in the text of the document
     context: str  # the sentence that it stands in
+    context_span: Span  # where that is, in the text of the document
     score: float
 
 

@@ -28,7 +28,7 @@ def answer(text: str, context: str | None = None, **fields: Any) -> dict[str, An
 def evidence(text: str, context: str, **fields: Any) -> dict[str, Any]:
     """Another place with the same answer, in a document that begins with the sentence `context`."""
     shared = answer(text, context, document_id="other", title="Another")
-    names = ("text", "document_id", "title", "paragraph", "span", "context", "score")
+    names = ("text", "document_id", "title", "paragraph", "span", "context", "context_span", "score")
     return {name: shared[name] for name in names} | fields
 
 

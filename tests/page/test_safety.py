@@ -7,7 +7,7 @@ import urllib.request
 import pytest
 from playwright.sync_api import Page, expect
 from tests.page.conftest import Opened, ask
-from tests.page.made import answer, document, problem, reply
+from tests.page.made import answer, document, evidence, problem, reply
 
 pytestmark = pytest.mark.slow
 EVIL = "<img src=x onerror='window.hit=1'><script>window.hit=1</script><b>bold</b>"
@@ -25,10 +25,9 @@ def test_the_service_forbids_everything_foreign_and_inline(service: str) -> None
 
 
 def test_html_in_a_reply_is_text(opened: Opened) -> None:
-    found = {"text": EVIL, "title": EVIL, "document_id": EVIL, "paragraph": 1, "score": 1.0}
-    evidence = [found | {"span": {"start_char": 0, "end_char": 3}, "context": EVIL}]
+    also = [evidence(EVIL, EVIL, title=EVIL, document_id=f"{EVIL} too")]
     matches = [{"ngram": EVIL, "document": 1.0, "paragraph": 1.0}]
-    made = answer(EVIL, title=EVIL, document_id=EVIL, evidence=evidence, matches=matches)
+    made = answer(EVIL, title=EVIL, document_id=EVIL, evidence=also, matches=matches)
     page = opened.with_reply(reply(made, made, strategy=EVIL, stages_ms={EVIL: 1.0}))
     ask(page, EVIL)
     expect(page.locator(".best h1")).to_have_text(EVIL)

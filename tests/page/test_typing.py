@@ -107,6 +107,17 @@ def test_other_documents_that_say_the_same(opened: Opened) -> None:
     expect(page.locator("#document mark")).to_have_text("Lord Byron")
 
 
+def test_evidence_marks_its_own_place_and_not_the_first_like_it(opened: Opened) -> None:
+    context = "🦊 Paris, Texas, is not Paris in France."
+    start = context.index("Paris", 10)
+    span = {"start_char": 90 + start, "end_char": 90 + start + 5}
+    around = {"start_char": 90, "end_char": 90 + len(context)}
+    also = evidence("Paris", context, span=span, context_span=around)
+    ask(opened.with_reply(reply(answer("Paris", evidence=[also]))), "made")
+    sentence = opened.page.locator(".best .evidence .sentence")
+    assert sentence.inner_html() == "🦊 Paris, Texas, is not <mark>Paris</mark> in France."
+
+
 def test_the_strategy_is_asked_for_and_kept_in_the_address(page: Page) -> None:
     ask(page, DANUBE)
     with page.expect_request(ANSWERS) as asked:

@@ -122,6 +122,7 @@ def test_an_answer_is_what_stands_in_the_document(searcher: Searcher, strategy: 
             found = searcher.view.snapshot.document(other.document_id)
             assert found is not None
             assert other.span.of(found.text) == other.text
+            assert other.context_span.of(found.text) == other.context
             assert normalize_answer(other.text) == normalize_answer(answer.text)
             assert other.score <= answer.score
 

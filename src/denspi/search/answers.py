@@ -104,12 +104,14 @@ def _answer(
 
 def _evidence(phrase: StoredPhrase, score: float) -> Evidence:
     record = phrase.segment.reader.record(phrase.document)
+    context = sentence_around(phrase.paragraph_text, phrase.local_span)
     return Evidence(
         text=phrase.text,
         document_id=record.document_id,
         title=record.title,
         paragraph=phrase.paragraph_number,
         span=phrase.in_document(phrase.local_span),
-        context=sentence_around(phrase.paragraph_text, phrase.local_span).of(phrase.paragraph_text),
+        context=context.of(phrase.paragraph_text),
+        context_span=phrase.in_document(context),
         score=score,
     )

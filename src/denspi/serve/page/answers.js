@@ -77,10 +77,11 @@ function drawOther(answer, scale) {
   );
 }
 
-function drawSentence(answer) {
-  const from = answer.context_span.start_char;
-  const parts = marked(answer.context, answer.span.start_char - from, answer.span.end_char - from);
-  return make("p", { className: "sentence", dir: "auto" }, ...parts);
+/** The sentence of an answer or of its evidence, with its own place marked, however often the words occur. */
+function drawSentence(found, tag = "p") {
+  const from = found.context_span.start_char;
+  const parts = marked(found.context, found.span.start_char - from, found.span.end_char - from);
+  return make(tag, { className: "sentence", dir: "auto" }, ...parts);
 }
 
 function drawSource(answer) {
@@ -102,26 +103,14 @@ function drawConfidence(confidence) {
 
 function drawEvidence(answer) {
   if (!answer.evidence.length) return null;
-  const drawPlace = (found) => {
-    const at = found.context.indexOf(found.text); // evidence carries its sentence, not where that begins
-    const sentence = at < 0 ? [found.context] : splitAt(found.context, at, found.text.length);
-    return make(
-      "li",
-      {},
-      make("bdi", {}, link(found, nameOf(found), "title")),
-      make("span", { className: "sentence", dir: "auto" }, ...sentence),
-    );
-  };
+  const drawPlace = (found) =>
+    make("li", {}, make("bdi", {}, link(found, nameOf(found), "title")), drawSentence(found, "span"));
   return make(
     "section",
     { className: "evidence" },
     make("h2", {}, `Also in ${counted(answer.evidence.length, "other place")}`),
     make("ul", {}, ...answer.evidence.map(drawPlace)),
   );
-}
-
-function splitAt(text, at, length) {
-  return [text.slice(0, at), make("mark", {}, text.slice(at, at + length)), text.slice(at + length)];
 }
 
 function drawWhy(answer, scale) {
