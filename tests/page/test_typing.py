@@ -102,7 +102,7 @@ def test_other_documents_that_say_the_same(opened: Opened) -> None:
     expect(found.locator("h2")).to_have_text("Also in 1 other place")
     expect(found.locator("mark")).to_have_text("Lord Byron")
     expect(found.locator("a")).to_have_text("Another")
-    with page.expect_request("**/api/documents/other"):
+    with page.expect_request("**/api/documents?id=other"):
         found.locator("a").click()
     expect(page.locator("#document mark")).to_have_text("Lord Byron")
 

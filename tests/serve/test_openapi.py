@@ -29,11 +29,16 @@ READING = [
     ("GET", "/api/answers"),
     ("POST", "/api/answers"),
     ("GET", "/api/documents/{document_id}"),
+    ("GET", "/api/documents"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/metrics"),
 ]
-CHANGING = [("POST", "/api/documents"), ("DELETE", "/api/documents/{document_id}")]
+CHANGING = [
+    ("POST", "/api/documents"),
+    ("DELETE", "/api/documents/{document_id}"),
+    ("DELETE", "/api/documents"),
+]
 MODES = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
 
 
@@ -68,7 +73,7 @@ def test_replies_are_as_described(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("method", "path"), READING[:3])
+@pytest.mark.parametrize(("method", "path"), READING[:4])
 def test_many_replies_are_as_described(
     read_only: schemathesis.BaseSchema, method: str, path: str, mode: GenerationMode
 ) -> None:
@@ -93,6 +98,8 @@ def test_every_route_is_described_with_an_example(server: Running) -> None:
         ("post", "/api/answers"),
         ("get", "/api/documents/{document_id}"),
         ("delete", "/api/documents/{document_id}"),
+        ("get", "/api/documents"),
+        ("delete", "/api/documents"),
         ("post", "/api/documents"),
         ("get", "/healthz"),
         ("get", "/readyz"),

@@ -149,7 +149,7 @@ def test_no_such_address_and_no_such_method(server: Running) -> None:
         ("DELETE", "/api/answers", "GET, HEAD, POST"),
         ("OPTIONS", "/api/answers", "GET, HEAD, POST"),
         ("PUT", "/api/documents/x", "GET, HEAD, DELETE"),
-        ("PUT", "/api/documents", "POST"),
+        ("PUT", "/api/documents", "GET, HEAD, POST, DELETE"),
         ("OPTIONS", "/healthz", "GET, HEAD"),
         ("POST", "/", "GET, HEAD"),
     ):
@@ -169,6 +169,8 @@ def test_no_such_address_and_no_such_method(server: Running) -> None:
         "/api/documents/danube",
         "/api/answers?question=who",
         "/api/documents/nothing",
+        "/api/documents?id=danube",
+        "/api/documents",
         "/api/answers",
         "/nothing",
     ],
@@ -199,6 +201,7 @@ def test_who_may_not_write_is_told_why(server: Running) -> None:
     document = {"documents": [{"id": "x", "text": "y"}]}
     assert "--writable" in str(problem(server.client.post("/api/documents", json=document), 403)["detail"])
     problem(server.client.delete("/api/documents/danube"), 403)
+    problem(server.client.delete("/api/documents?id=danube"), 403)
 
 
 def test_a_large_body_is_refused_by_its_head(server: Running) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 import pytest
@@ -80,6 +80,15 @@ def test_an_odd_id_can_be_deleted_and_put_back(writable: Running) -> None:
     assert delete(writable, ODD_ID).json()["deleted"] == 1
     fields = {name: stored[name] for name in ("id", "title", "text", "metadata")}
     assert post(writable, fields).json()["written"] == 1
+
+
+@pytest.mark.parametrize("document_id", [".", "..", "a/./b", "/"])
+def test_ids_that_are_steps_of_a_path(writable: Running, document_id: str) -> None:
+    assert post(writable, {"id": document_id, "text": "The dots stand for Ines."}).json()["written"] == 1
+    address = f"/api/documents?{urlencode({'id': document_id})}"
+    assert writable.client.get(address).json()["id"] == document_id
+    assert writable.client.delete(address, headers=AUTHORIZED).json()["deleted"] == 1
+    problem(writable.client.get(address), 404)
 
 
 @pytest.mark.parametrize(

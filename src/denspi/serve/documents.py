@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
@@ -22,41 +22,53 @@ from denspi.serve.worker import Worker
 _Token = Annotated[object, Depends(HTTPBearer(auto_error=False, description="With --writable."))]
 
 
+# A browser takes the ids "." and ".." for steps of a path, escaped or not: a query has room for any id.
+_InPath = Annotated[str, Path(description="Escaped, slashes or not.", examples=["penicillin"])]
+_InQuery = Annotated[str, Query(description="As it was indexed.", examples=["penicillin"])]
+
+
 def document_routes(worker: Worker) -> APIRouter:
     """``/api/documents``."""
     router = APIRouter(tags=["documents"])
+    reading, deleting = problems(404, 422, 503), problems(401, 403, 404, 422, 503)
+    writing = problems(400, 401, 403, 408, 413, 415, 422, 503)
 
-    @router.get(
-        "/api/documents/{document_id:path}", response_model=DocumentOut, responses=problems(404, 422, 503)
-    )
-    async def get_document(request: Request, document_id: str) -> Response:
-        """A document's text, with the spans of its paragraphs; answers name their places in it."""
-
-        def read() -> str | None:
+    async def read(request: Request, document_id: str) -> Response:
+        def found_json() -> str | None:
             found = worker.service.document(document_id)
             return None if found is None else document_json(found)
 
-        found = await worker.reading.run(read, request.is_disconnected)
+        found = await worker.reading.run(found_json, request.is_disconnected)
         if found is None:
             raise ProblemError(404, "the index has no document with this id")
         return Response(found, media_type=JSON, headers=NOT_KEPT)
 
-    @router.post(
-        "/api/documents",
-        response_model=WrittenOut,
-        responses=problems(400, 401, 403, 408, 413, 415, 422, 503),
-    )
+    async def delete(request: Request, document_id: str) -> WrittenOut:
+        return await worker.changing.run(lambda: worker.writing.delete(document_id), request.is_disconnected)
+
+    @router.get("/api/documents/{document_id:path}", response_model=DocumentOut, responses=reading)
+    async def get_document(request: Request, document_id: _InPath) -> Response:
+        """A document's text, with the spans of its paragraphs; answers name their places in it."""
+        return await read(request, document_id)
+
+    @router.get("/api/documents", response_model=DocumentOut, responses=reading)
+    async def get_document_of_any_id(request: Request, id: _InQuery) -> Response:
+        """A document's text by an id of any form, `.` and `..` included."""
+        return await read(request, id)
+
+    @router.post("/api/documents", response_model=WrittenOut, responses=writing)
     async def post_documents(request: Request, body: DocumentsIn, _: _Token) -> WrittenOut:
         """Add documents, or put them in the place of those with their ids; durable once it answers."""
         return await worker.changing.run(lambda: worker.writing.put(body.documents), request.is_disconnected)
 
-    @router.delete(
-        "/api/documents/{document_id:path}",
-        response_model=WrittenOut,
-        responses=problems(401, 403, 404, 422, 503),
-    )
-    async def delete_document(request: Request, document_id: str, _: _Token) -> WrittenOut:
+    @router.delete("/api/documents/{document_id:path}", response_model=WrittenOut, responses=deleting)
+    async def delete_document(request: Request, document_id: _InPath, _: _Token) -> WrittenOut:
         """Delete a document."""
-        return await worker.changing.run(lambda: worker.writing.delete(document_id), request.is_disconnected)
+        return await delete(request, document_id)
+
+    @router.delete("/api/documents", response_model=WrittenOut, responses=deleting)
+    async def delete_document_of_any_id(request: Request, id: _InQuery, _: _Token) -> WrittenOut:
+        """Delete a document by an id of any form."""
+        return await delete(request, id)
 
     return router

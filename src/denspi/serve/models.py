@@ -108,7 +108,10 @@ class AskBody(AskOptions):
                 {"question": _EXAMPLE, "k": 3, "explain": True},
                 {"questions": [_EXAMPLE, "Who built Trajan's bridge?"], "k": 1},
             ],
-            "oneOf": [{"required": ["question"]}, {"required": ["questions"]}],
+            "oneOf": [
+                {"required": ["question"], "properties": {"question": {"type": "string"}}},
+                {"required": ["questions"], "properties": {"questions": {"type": "array"}}},
+            ],
         },
     )
     question: QuestionText | None = None

@@ -31,6 +31,13 @@ function answersUrl({ question, strategy }) {
   return url;
 }
 
+/** As a parameter: in a path the ids "." and ".." would be steps. */
+function documentUrl(documentId) {
+  const url = new URL("documents", api);
+  url.search = new URLSearchParams({ id: documentId });
+  return url;
+}
+
 function asked() {
   const chosen = view.ask.elements.strategy.value || DEFAULT_STRATEGY;
   return { question: view.question.value.trim(), strategy: chosen };
@@ -98,8 +105,7 @@ async function openDocument({ documentId, span }) {
   const flight = new AbortController();
   documentFlight = flight;
   try {
-    const url = new URL(`documents/${encodeURIComponent(documentId)}`, api);
-    const found = await fetchPatiently(url, flight.signal);
+    const found = await fetchPatiently(documentUrl(documentId), flight.signal);
     if (flight.signal.aborted) return;
     showDocument(drawDocument(found, span, answersAddress()), found.title || documentId);
   } catch (error) {
