@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from pydantic import BaseModel
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from tests.serve.conftest import TOKEN, Running
+
+from denspi.serve import examples, models
 
 # What a schema allows may still say nothing ("?!" is a text, and no question).
 NOT_CHECKED = [positive_data_acceptance]
@@ -105,12 +108,75 @@ def test_every_route_is_described_with_an_example(server: Running) -> None:
         ("get", "/readyz"),
         ("get", "/metrics"),
     }
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            assert operation["description"], (method, path)
     schemas = document["components"]["schemas"]
-    for name in ("AskBody", "DocumentsIn"):
-        assert schemas[name]["examples"]
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    for operation in operations:
+        name = operation["operationId"]
+        assert operation["description"], name
+        assert {"421", "500"} <= operation["responses"].keys(), name
+        for parameter in operation.get("parameters", []):
+            is_plain = "default" in parameter["schema"] and parameter["name"] != "where"
+            assert is_plain or examples_of(parameter, schemas), (name, parameter["name"])
+        contents = [operation["requestBody"]["content"]] if "requestBody" in operation else []
+        for status, response in operation["responses"].items():
+            assert response["description"], (name, status)
+            contents.append(response["content"])
+        for content in contents:
+            for kind, media in content.items():
+                assert examples_of(media, schemas), (name, kind)
+
+
+def examples_of(described: dict[str, Any], schemas: dict[str, Any]) -> list[Any]:
+    """Of a parameter, a body or a schema: its own, or those of what it consists of."""
+    if "example" in described:
+        return [described["example"]]
+    if "examples" in described:
+        return list(described["examples"])
+    if "$ref" in described:
+        return examples_of(schemas[described["$ref"].rpartition("/")[2]], schemas)
+    if "schema" in described:
+        return examples_of(described["schema"], schemas)
+    if "anyOf" in described:
+        return [each for choice in described["anyOf"] for each in examples_of(choice, schemas)]
+    fields = described.get("properties", {}).values()
+    return [each for field in fields for each in examples_of(field, schemas)]
+
+
+@pytest.mark.parametrize(
+    ("model", "made"),
+    [
+        (models.ReplyOut, examples.REPLY),
+        (models.DocumentOut, examples.DOCUMENT),
+        (models.DocumentsIn, examples.DOCUMENTS),
+        (models.WrittenOut, examples.WRITTEN),
+        (models.ReadyOut, examples.READY),
+        *((models.AskBody, each) for each in examples.ASKED),
+    ],
+)
+def test_the_examples_are_what_they_are_examples_of(model: type[BaseModel], made: dict[str, Any]) -> None:
+    assert set(model.model_validate(made).model_dump()) >= made.keys()
+    fields = {name for name, field in model.model_fields.items() if field.is_required()}
+    assert fields <= made.keys()
+
+
+def test_the_example_of_a_reply_could_be_one() -> None:
+    (answer,) = examples.REPLY["answers"]
+    text, span = examples.DOCUMENT["text"], answer["span"]
+    assert text[span["start_char"] : span["end_char"]] == answer["text"]
+    assert answer["context"] == text
+    assert sum(answer["parts"].values()) == answer["score"]
+    assert sum(examples.REPLY["stages_ms"].values()) == examples.REPLY["latency_ms"]
+
+
+def test_the_examples_of_problems_are_problems(server: Running) -> None:
+    document = server.client.get("/openapi.json").json()
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            for status, response in operation["responses"].items():
+                if status != "200":
+                    (media,) = response["content"].values()
+                    found = models.Problem.model_validate(media["example"])
+                    assert (str(found.status), bool(found.detail)) == (status, True)
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -22,13 +22,13 @@ from pydantic import (
 
 from denspi.corpus.records import shortened
 from denspi.search.questions import MAX_QUESTION_CHARS
+from denspi.serve.examples import ASKED, DOCUMENT, DOCUMENTS, QUESTION, READY, REPLY, WRITTEN, problem_of
 from denspi.types import Answer, Span
 
 MAX_K, MAX_QUESTIONS, MAX_CONDITIONS, MAX_DOCUMENTS, MAX_ID_CHARS = 100, 100, 100, 1000, 2000
 MAX_BATCH_CHARS = 10 * MAX_QUESTION_CHARS
 Strategy = Literal["hybrid", "sparse_first", "dense_first", "exact"]
 QuestionText = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]
-_EXAMPLE = "In which hospital did Fleming notice the mould?"
 
 
 def _few(given: Any) -> Any:
@@ -77,7 +77,12 @@ class AskOptions(_In):
     explain: bool = Field(False, description="List the n-grams that question and place share.")
     repair: bool = Field(True, description="Read words that nobody knows as what was probably meant.")
     min_confidence: float | None = Field(
-        None, ge=0, le=1, allow_inf_nan=False, description="No answer where the best is less sure."
+        None,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="No answer where the best is less sure.",
+        examples=[0.2],
     )
     sparse_weight: float | None = Field(
         None,
@@ -85,15 +90,16 @@ class AskOptions(_In):
         le=1e6,
         allow_inf_nan=False,
         description="How much words count; the model's own by default.",
+        examples=[0.05],
     )
 
 
 class AskQuery(AskOptions):
     """A question in an address."""
 
-    question: QuestionText = Field(examples=[_EXAMPLE])
+    question: QuestionText = Field(examples=[QUESTION])
     where: _Conditions = Field(
-        [], description="`field=value`; several of a field: any of them.", examples=[[]]
+        [], description="`field=value`; several of a field: any of them.", examples=[["topic=medicine"]]
     )
 
 
@@ -104,10 +110,7 @@ class AskBody(AskOptions):
         extra="forbid",
         strict=True,  # JSON has types: true is no number here, as it may be in an address
         json_schema_extra={
-            "examples": [
-                {"question": _EXAMPLE, "k": 3, "explain": True},
-                {"questions": [_EXAMPLE, "Who built Trajan's bridge?"], "k": 1},
-            ],
+            "examples": ASKED,
             "oneOf": [
                 {"required": ["question"], "properties": {"question": {"type": "string"}}},
                 {"required": ["questions"], "properties": {"questions": {"type": "array"}}},
@@ -143,6 +146,8 @@ class CertificateOut(BaseModel):
 class ReplyOut(BaseModel):
     """The answers to one question, and what they took: what `denspi ask --json` prints."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [REPLY]})
+
     question: str
     read_as: str | None = Field(description="The question with slips repaired; null where there are none.")
     answers: list[Answer] = Field(description="Best first; empty where nothing is sure enough.")
@@ -157,11 +162,15 @@ class ReplyOut(BaseModel):
 class RepliesOut(BaseModel):
     """A reply to each question of a batch, in order."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"replies": [REPLY]}]})
+
     replies: list[ReplyOut]
 
 
 class DocumentOut(BaseModel):
     """A document as it was indexed. Spans count characters (code points) of `text`."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [DOCUMENT]})
 
     id: str
     title: str
@@ -200,15 +209,7 @@ class DocumentsIn(_In):
 
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "documents": [
-                        {"id": "lease", "title": "Lease", "text": "Ada Byron signed the lease in 1843."}
-                    ]
-                }
-            ]
-        },
+        json_schema_extra={"examples": [DOCUMENTS]},
     )
     documents: Annotated[
         list[DocumentIn],
@@ -220,14 +221,24 @@ class DocumentsIn(_In):
 class WrittenOut(BaseModel):
     """What a change has done, once it is durable."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [WRITTEN]})
+
     generation: int = Field(description="The first that has the change.")
     written: int = 0
     unchanged: int = Field(default=0, description="Already there with the same content.")
     deleted: int = 0
 
 
+class HealthOut(BaseModel):
+    """That the process answers."""
+
+    status: Literal["ok"] = Field(examples=["ok"])
+
+
 class ReadyOut(BaseModel):
     """What is being served."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [READY]})
 
     status: Literal["ready"]
     generation: int
@@ -241,6 +252,8 @@ class ReadyOut(BaseModel):
 
 class Problem(BaseModel):
     """An error, as RFC 9457 has it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [problem_of(422)]})
 
     type: str = "about:blank"
     title: str

@@ -11,8 +11,9 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from denspi.serve.answering import NOT_KEPT
+from denspi.serve.examples import METRICS
 from denspi.serve.metrics import CONTENT_TYPE
-from denspi.serve.models import ReadyOut
+from denspi.serve.models import HealthOut, ReadyOut
 from denspi.serve.openapi import problems
 from denspi.serve.problems import ProblemError
 from denspi.serve.service import Held
@@ -23,10 +24,10 @@ def watch_routes(worker: Worker) -> APIRouter:
     """``/healthz``, ``/readyz`` and ``/metrics``."""
     router = APIRouter(tags=["watching"])
 
-    @router.get("/healthz")
-    async def get_health() -> dict[str, str]:
+    @router.get("/healthz", responses=problems())
+    async def get_health() -> HealthOut:
         """Whether the process answers at all."""
-        return {"status": "ok"}
+        return HealthOut(status="ok")
 
     @router.get("/readyz", response_model=ReadyOut, responses=problems(503))
     async def get_readiness() -> ReadyOut:
@@ -50,7 +51,10 @@ def watch_routes(worker: Worker) -> APIRouter:
     @router.get(
         "/metrics",
         response_class=Response,
-        responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+        responses={
+            200: {"content": {"text/plain": {"schema": {"type": "string"}, "example": METRICS}}},
+            **problems(),
+        },
     )
     async def get_metrics() -> Response:
         """Counts and times since the start, over all workers, in Prometheus' text format."""
