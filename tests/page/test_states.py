@@ -155,3 +155,88 @@ def test_a_busy_server_is_asked_again_for_a_document(opened: Opened) -> None:
     page = opened.at("#document=made&span=0-4")
     expect(page.locator("#document mark")).to_have_text("text")
     assert len(tries) == 3
+
+
+def test_the_answers_stay_until_the_document_is_there(opened: Opened) -> None:
+    held: list[Route] = []
+    page = opened.with_reply(reply(answer("first"), answer("second")))
+    page.route(DOCUMENTS, lambda route: held.append(route))
+    ask(page, "made")
+    stop_time(page)
+    with page.expect_request(DOCUMENTS):
+        page.locator(".best h1 a").click()
+    page.clock.run_for(250)
+    expect(page.locator("#progress")).to_be_hidden()
+    page.clock.run_for(100)
+    expect(page.locator("#progress")).to_be_visible()
+    expect(page.locator(".best h1")).to_have_text("first")
+    expect(page.locator("#document")).to_be_hidden()
+    with page.expect_request(DOCUMENTS):
+        page.locator(".others h3 a").click()  # instead of the first, not after it
+    send(held[1], document("text"))
+    expect(page.locator("#document .text")).to_have_text("text")
+    expect(page.locator("#progress")).to_be_hidden()
+    expect(page.locator("#answers")).to_be_hidden()
+    page.go_back()
+    expect(page.locator(".others h3 a")).to_be_focused()
+    assert "#" not in page.url
+
+
+def test_a_document_that_does_not_come_can_be_left(opened: Opened) -> None:
+    page = opened.with_reply(reply(answer("first")))
+    page.route(DOCUMENTS, lambda route: None)
+    ask(page, "made")
+    page.locator(".best h1 a").click()
+    expect(page.locator("#progress")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#progress")).to_be_hidden()
+    expect(page.locator(".best h1")).to_have_text("first")
+    expect(page.locator("#question")).to_have_value("made")
+    assert "#" not in page.url
+
+
+def test_a_document_is_found_again_when_the_server_is(opened: Opened) -> None:
+    page = opened.with_reply(reply(answer("first")))
+    page.route(DOCUMENTS, lambda route: route.abort())
+    ask(page, "made")
+    page.locator(".best h1 a").click()
+    expect(page.locator("#notice")).to_have_text("The server cannot be reached. Trying again…")
+    expect(page.locator(".best h1")).to_be_visible()
+    expect(page.locator("#answers.old")).to_have_count(0)  # they are right
+    page.unroute(DOCUMENTS)
+    page.route(DOCUMENTS, lambda route: send(route, document("text")))
+    expect(page.locator("#document .text")).to_have_text("text")
+    expect(page.locator("#notice")).to_be_hidden()
+
+
+def test_the_network_that_is_back_is_used_at_once(opened: Opened) -> None:
+    opened.page.route(DOCUMENTS, lambda route: route.abort())
+    page = opened.at("#document=made&span=0-4")
+    expect(page.locator("#notice")).to_be_visible()
+    stop_time(page)  # no retry comes by itself
+    page.unroute(DOCUMENTS)
+    page.route(DOCUMENTS, lambda route: send(route, document("text")))
+    page.evaluate("dispatchEvent(new Event('online'))")
+    expect(page.locator("#document mark")).to_have_text("text")
+
+
+def test_what_the_server_refuses_has_its_own_heading(opened: Opened) -> None:
+    opened.page.route(DOCUMENTS, lambda route: send(route, problem(500, "a fault"), 500))
+    page = opened.at("#document=made&span=0-4")
+    expect(page.locator("#document h1")).to_have_text("The document cannot be shown")
+    expect(page.locator("#document")).to_contain_text("a fault")
+
+
+def test_an_answer_is_not_read_out_after_a_refusal(opened: Opened) -> None:
+    page = opened.with_reply(reply(answer("first")))
+    stop_time(page)
+    page.fill("#question", "made")
+    page.clock.run_for(100)
+    expect(page.locator(".best h1")).to_have_text("first")
+    page.unroute(ANSWERS)
+    page.route(ANSWERS, lambda route: send(route, problem(500, "a fault"), 500))
+    page.fill("#question", "made again")
+    page.clock.run_for(100)
+    expect(page.locator("#said")).to_have_text("A fault")
+    page.clock.run_for(2000)
+    expect(page.locator("#said")).to_have_text("A fault")

@@ -27,10 +27,11 @@ export function drawDocument(found, span, backHref) {
   ].filter(Boolean);
 }
 
-/** In place of a document that cannot be shown, the one line that says why. */
-export function drawNoDocument(line, backHref) {
-  const heading = make("h1", { tabIndex: -1 }, "No document");
-  return [drawBack(backHref), heading, make("p", { className: "quiet" }, line)];
+/** In place of a document that the server does not give, the one line that says why. */
+export function drawNoDocument(problem, backHref) {
+  const heading = problem.status === 404 ? "No document" : "The document cannot be shown";
+  const line = make("p", { className: "quiet" }, problem.message);
+  return [drawBack(backHref), make("h1", { tabIndex: -1 }, heading), line];
 }
 
 function drawBack(href) {

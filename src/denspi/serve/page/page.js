@@ -3,9 +3,11 @@
 
 import { DEFAULT_STRATEGY, readAddress, writeAddress } from "./address.js";
 import { drawNothingFound, drawReply, inWords } from "./answers.js";
-import { Asker, fetchJson, fetchPatiently, isQuestion, Problem } from "./asking.js";
+import { Asker, isQuestion } from "./asking.js";
 import { drawDocument, drawNoDocument } from "./document.js";
+import { fetchJson, Fetching } from "./fetching.js";
 import { counted } from "./text.js";
+import { Waiting } from "./waiting.js";
 
 const SHOWN_ANSWERS = 5;
 const SPOKEN_AFTER_MS = 900; // a voice that reads out every prefix helps nobody
@@ -14,16 +16,14 @@ const named = [...document.querySelectorAll("[id]")];
 const view = Object.fromEntries(named.map((element) => [element.id, element]));
 const api = new URL("api/", document.baseURI);
 const shown = { openedBy: null, scrollY: 0, speakTimer: 0 };
-let documentFlight = null;
-
+const waiting = new Waiting(view);
 const asker = new Asker(answersUrl, {
+  ...waiting.reports("answers"),
   reply: showReply,
-  slow: () => setWaiting(true),
-  busy: () => showNotice("The server is busy. Asking again…"),
-  unreachable: () => showNotice("The server cannot be reached. Trying again…"),
-  refused: (problem) => showProblem(problem),
+  refused: showProblem,
   idle: showNothing,
 });
+let loading = null; // the document that is on its way
 
 function answersUrl({ question, strategy }) {
   const url = new URL("answers", api);
@@ -46,8 +46,7 @@ function asked() {
 // --- what is shown
 
 function showReply(reply, { question }, tookMs) {
-  setWaiting(false);
-  showNotice("");
+  waiting.set("answers");
   const drawn = reply.answers.length ? drawReply(reply, tookMs) : drawNothingFound(reply);
   view.answers.replaceChildren(...drawn);
   view.answers.dataset.question = question;
@@ -57,62 +56,49 @@ function showReply(reply, { question }, tookMs) {
   showAnswersOrDocument();
 }
 
-function showProblem(problem) {
-  setWaiting(false);
+function showProblem({ message }) {
+  clearTimeout(shown.speakTimer);
   view.answers.replaceChildren();
-  const line = problem.message;
-  showNotice(line.charAt(0).toUpperCase() + line.slice(1), "error");
+  waiting.set("answers", { line: message.charAt(0).toUpperCase() + message.slice(1), isError: true });
   showAnswersOrDocument();
 }
 
 function showNothing() {
-  setWaiting(false);
-  showNotice("");
+  waiting.set("answers");
   clearTimeout(shown.speakTimer);
   view.said.textContent = "";
   view.answers.replaceChildren();
   showAnswersOrDocument();
 }
 
-function showNotice(line, kind = "") {
-  view.notice.hidden = !line;
-  view.notice.textContent = line;
-  view.notice.className = `notice ${kind}`;
-  view.answers.classList.toggle("old", Boolean(line));
-  if (line) view.said.textContent = line;
-}
-
-function setWaiting(isWaiting) {
-  view.progress.hidden = !isWaiting;
-  view.main.setAttribute("aria-busy", String(isWaiting));
-}
-
+/** A document takes the place of the answers once it is there. */
 function showAnswersOrDocument() {
   const { question } = asked();
-  const isReading = readAddress(location.href).place !== null;
+  const isOpen = readAddress(location.href).place !== null;
+  const isReading = isOpen && Boolean(view.document.firstChild);
   const isAnswered = Boolean(view.answers.firstChild);
   view.document.hidden = !isReading;
   view.answers.hidden = isReading || !isAnswered;
-  view.welcome.hidden = isReading || isAnswered || isQuestion(question) || !view.notice.hidden;
-  document.body.classList.toggle("asked", isReading || isQuestion(question));
+  view.welcome.hidden = isOpen || isAnswered || isQuestion(question) || !view.notice.hidden;
+  document.body.classList.toggle("asked", isOpen || isQuestion(question));
   if (!isReading) document.title = question ? `${question} · denspi` : "denspi";
 }
 
 // --- documents
 
 async function openDocument({ documentId, span }) {
-  documentFlight?.abort();
-  const flight = new AbortController();
-  documentFlight = flight;
-  try {
-    const found = await fetchPatiently(documentUrl(documentId), flight.signal);
-    if (flight.signal.aborted) return;
-    showDocument(drawDocument(found, span, answersAddress()), found.title || documentId);
-  } catch (error) {
-    if (flight.signal.aborted) return;
-    const line = error instanceof Problem ? error.message : "The server cannot be reached; try again.";
-    showDocument(drawNoDocument(line, answersAddress()), documentId);
-  }
+  loading?.drop();
+  const fetching = new Fetching(documentUrl(documentId), waiting.reports("document"));
+  loading = fetching;
+  const [found, problem] = await fetching.json().then(
+    (document) => [document, null],
+    (fault) => [null, fault],
+  );
+  if (loading !== fetching) return;
+  loading = null;
+  waiting.set("document");
+  if (problem) showDocument(drawNoDocument(problem, answersAddress()), documentId);
+  else showDocument(drawDocument(found, span, answersAddress()), found.title || documentId);
 }
 
 /** The address without the document. */
@@ -121,6 +107,7 @@ function answersAddress() {
 }
 
 function showDocument(drawn, title) {
+  if (!view.answers.hidden) shown.scrollY = scrollY;
   view.document.replaceChildren(...drawn);
   document.title = `${title} · denspi`;
   showAnswersOrDocument();
@@ -131,12 +118,20 @@ function showDocument(drawn, title) {
 }
 
 function closeDocument() {
-  documentFlight?.abort();
-  view.document.replaceChildren();
+  const wasReading = !view.document.hidden;
+  dropDocument();
   showAnswersOrDocument();
+  if (!wasReading) return;
   scrollTo(0, shown.scrollY);
   const link = [...view.answers.querySelectorAll("a")].find((each) => each.hash === shown.openedBy);
   (link ?? view.question).focus({ preventScroll: true });
+}
+
+function dropDocument() {
+  loading?.drop();
+  loading = null;
+  waiting.set("document");
+  view.document.replaceChildren();
 }
 
 /** Back where the answers are what came before; a shared link to a document has nothing before it. */
@@ -152,14 +147,12 @@ function goBack() {
 
 function followAddress() {
   const { question, strategy, place } = readAddress(location.href);
-  const wasReading = !view.document.hidden;
   if (question.trim() !== view.question.value.trim()) view.question.value = question;
   const choice = [...view.ask.elements.strategy].find((each) => each.value === strategy);
   if (choice) choice.checked = true;
   asker.ask(asked(), true);
   if (place) openDocument(place);
-  else if (wasReading) closeDocument();
-  else showAnswersOrDocument();
+  else closeDocument();
 }
 
 function keepAddress() {
@@ -168,8 +161,7 @@ function keepAddress() {
   // Leaving a document by typing is a step that Back undoes; typing on is not.
   if (readAddress(location.href).place) {
     history.pushState(null, "", address);
-    documentFlight?.abort();
-    view.document.replaceChildren();
+    dropDocument();
     scrollTo(0, 0);
   } else history.replaceState(history.state, "", address);
 }
@@ -195,8 +187,10 @@ view.main.addEventListener("click", (event) => {
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   if (link.id === "back") return goBack();
-  Object.assign(shown, { openedBy: link.hash, scrollY });
-  history.pushState({ fromAnswers: true }, "", link.hash);
+  shown.openedBy = link.hash;
+  // Another answer, chosen while a document is on its way, takes its place.
+  if (loading) history.replaceState(history.state, "", link.hash);
+  else history.pushState({ fromAnswers: true }, "", link.hash);
   return followAddress();
 });
 
@@ -210,7 +204,7 @@ document.addEventListener("keydown", (event) => {
     view.question.select();
   } else if (event.key === "Escape") {
     event.preventDefault();
-    if (!view.document.hidden) goBack();
+    if (readAddress(location.href).place) goBack();
     else if (!isTyping) view.question.focus();
     else clearQuestion();
   } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
@@ -241,7 +235,10 @@ function moveFocus(step) {
 
 view.clear.addEventListener("click", clearQuestion);
 addEventListener("popstate", followAddress);
-addEventListener("online", () => asker.ask(asked(), true));
+addEventListener("online", () => {
+  asker.hurry();
+  loading?.tryNow();
+});
 history.scrollRestoration = "manual";
 followAddress();
 fetchJson(new URL("readyz", document.baseURI))
