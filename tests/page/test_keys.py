@@ -40,6 +40,40 @@ def test_arrows_walk_through_the_answers(page: Page) -> None:
     expect(page.locator("#question")).to_be_in_viewport()
 
 
+@pytest.mark.parametrize("key", ["Shift+ArrowDown", "Control+ArrowDown", "Alt+ArrowDown", "Meta+ArrowUp"])
+def test_arrows_with_another_key_are_not_ours(page: Page, key: str) -> None:
+    ask(page, DANUBE)
+    page.locator("#question").focus()
+    page.keyboard.press(key)
+    expect(page.locator("#question")).to_be_focused()
+
+
+@pytest.mark.parametrize("key", ["Escape", "ArrowDown"])
+def test_keys_that_choose_a_character_are_not_ours(page: Page, key: str) -> None:
+    ask(page, DANUBE)
+    page.locator("#question").evaluate(
+        "(element, key) => element.dispatchEvent(new KeyboardEvent('keydown',"
+        " {key, isComposing: true, bubbles: true, cancelable: true}))",
+        key,
+    )
+    expect(page.locator("#question")).to_have_value(DANUBE)
+    expect(page.locator("#question")).to_be_focused()
+
+
+def test_the_first_stop_skips_to_what_is_shown_and_closes_nothing(page: Page) -> None:
+    ask(page, DANUBE)
+    for opens in (False, True):
+        if opens:
+            page.locator(".best h1 a").click()
+            expect(page.locator("#document mark")).to_be_visible()
+        address = page.url
+        page.locator(".skip").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#main")).to_be_focused()
+        assert page.url == address
+    expect(page.locator("#document mark")).to_be_visible()
+
+
 def test_enter_opens_and_escape_goes_back_to_the_same_place(page: Page) -> None:
     ask(page, DANUBE)
     page.keyboard.press("ArrowDown")

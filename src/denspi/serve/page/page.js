@@ -195,6 +195,7 @@ view.main.addEventListener("click", (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
+  if (event.isComposing) return; // these keys choose a character
   const isTyping = event.target === view.question;
   const isHeld = event.ctrlKey || event.metaKey;
   const isSlash = event.key === "/" && !isTyping && !isHeld && !event.altKey;
@@ -208,8 +209,9 @@ document.addEventListener("keydown", (event) => {
     else if (!isTyping) view.question.focus();
     else clearQuestion();
   } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-    // The strategies have arrows of their own, and so have those who compose a character.
-    if (event.isComposing || view.answers.hidden || event.target.matches("input[type=radio]")) return;
+    // The strategies have arrows of their own, and so have those who select or scroll with a second key.
+    const isOurs = !isHeld && !event.altKey && !event.shiftKey && !event.target.matches("input[type=radio]");
+    if (view.answers.hidden || !isOurs) return;
     if (moveFocus(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
   }
 });
@@ -234,6 +236,10 @@ function moveFocus(step) {
 }
 
 view.clear.addEventListener("click", clearQuestion);
+view.skip.addEventListener("click", (event) => {
+  event.preventDefault(); // the fragment names the document that is open
+  view.main.focus();
+});
 addEventListener("popstate", followAddress);
 addEventListener("online", () => {
   asker.hurry();
