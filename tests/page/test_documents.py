@@ -97,6 +97,32 @@ def test_a_long_document_is_opened_at_the_span(opened: Opened) -> None:
     assert page.locator("#document .text p").count() == 4000
 
 
+@pytest.mark.parametrize(
+    "opened", [{"viewport": {"width": width, "height": 640}} for width in (360, 1100)], indirect=True
+)
+def test_the_way_back_and_the_title_stay_in_view(opened: Opened) -> None:
+    title = "A title of more words than a phone has room for in one line of its header"
+    made = document(*["Words and more words. " * 20] * 40, title=title)
+    start = made["paragraphs"][30]["start_char"]
+    opened.with_reply(reply(answer("x")), made)
+    page = opened.at(f"?q=made#document=made&span={start}-{start + 5}")
+    expect(page.locator("#document mark")).to_have_text("Words")
+    expect(page.locator("#back")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#title")).to_have_text(title)
+    expect(page.locator("#title")).to_have_css("opacity", "1")
+    box = page.locator("#way").bounding_box()
+    assert box is not None
+    assert box["height"] < 50  # one line
+    expect(page.locator("#strategies")).to_be_hidden()
+    page.evaluate("scrollTo(0, 0)")
+    expect(page.locator("#document h1")).to_be_in_viewport()
+    expect(page.locator("#title")).to_have_css("opacity", "0")  # the heading says it
+    page.locator("#back").click()
+    expect(page.locator(".best h1")).to_have_text("x")
+    expect(page.locator("#way")).to_be_hidden()
+    expect(page.locator("#strategies")).to_be_visible()
+
+
 def test_what_stands_between_paragraphs_is_shown(opened: Opened) -> None:
     made = document("one", "two") | {"text": "A heading\n\none\n\ntwo\n\nthe end"}
     made["paragraphs"] = [{"start_char": 11, "end_char": 14}, {"start_char": 16, "end_char": 19}]

@@ -96,8 +96,9 @@ def test_enter_in_the_question_opens_the_best_answer(page: Page) -> None:
     expect(page.locator("#document mark")).to_have_text("Black Forest of Germany")
     page.keyboard.press("/")
     expect(page.locator("#question")).to_be_focused()
-    page.keyboard.press("Enter")  # reads on where one was, and sends nothing
-    expect(page.locator("#document mark")).to_have_text("Black Forest of Germany")
+    page.keyboard.press("Enter")  # from the document to the answers, and no further
+    expect(page.locator("#document")).to_be_hidden()
+    expect(page.locator(".best h1 a")).to_be_focused()
 
 
 def test_enter_before_the_answer_is_there_does_not_open_an_old_one(page: Page) -> None:

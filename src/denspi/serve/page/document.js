@@ -6,7 +6,7 @@ import { make, unitsOf } from "./text.js";
  * Title, what is known about the document, and its text with `span` marked. A span that leaves the text, as
  * in an old link to a document that was changed since, marks nothing.
  */
-export function drawDocument(found, span, backHref) {
+export function drawDocument(found, span) {
   const pieces = piecesOf(found);
   const body = make("div", { className: "text" });
   let unit = 0;
@@ -20,7 +20,6 @@ export function drawDocument(found, span, backHref) {
     [unit, codePoint] = [end, piece.end_char];
   }
   return [
-    drawBack(backHref),
     make("h1", { dir: "auto", tabIndex: -1 }, found.title || found.id),
     drawAbout(found),
     body,
@@ -28,15 +27,9 @@ export function drawDocument(found, span, backHref) {
 }
 
 /** In place of a document that the server does not give, the one line that says why. */
-export function drawNoDocument(problem, backHref) {
+export function drawNoDocument(problem) {
   const heading = problem.status === 404 ? "No document" : "The document cannot be shown";
-  const line = make("p", { className: "quiet" }, problem.message);
-  return [drawBack(backHref), make("h1", { tabIndex: -1 }, heading), line];
-}
-
-function drawBack(href) {
-  const link = make("a", { href, id: "back" }, "← Answers");
-  return make("p", { className: "back" }, link, make("kbd", { "aria-hidden": "true" }, "Esc"));
+  return [make("h1", { tabIndex: -1 }, heading), make("p", { className: "quiet" }, problem.message)];
 }
 
 function drawParagraph(text, piece, span) {

@@ -24,6 +24,7 @@ const asker = new Asker(answersUrl, {
   idle: showNothing,
 });
 let loading = null; // the document that is on its way
+let headingWatch = null; // of the document that is shown
 
 function answersUrl({ question, strategy }) {
   const url = new URL("answers", api);
@@ -77,7 +78,8 @@ function showAnswersOrDocument() {
   const isOpen = readAddress(location.href).place !== null;
   const isReading = isOpen && Boolean(view.document.firstChild);
   const isAnswered = Boolean(view.answers.firstChild);
-  view.document.hidden = !isReading;
+  view.document.hidden = view.way.hidden = !isReading;
+  view.strategies.hidden = isReading;
   view.answers.hidden = isReading || !isAnswered;
   view.welcome.hidden = isOpen || isAnswered || isQuestion(question) || !view.notice.hidden;
   document.body.classList.toggle("asked", isOpen || isQuestion(question));
@@ -97,8 +99,8 @@ async function openDocument({ documentId, span }) {
   if (loading !== fetching) return;
   loading = null;
   waiting.set("document");
-  if (problem) showDocument(drawNoDocument(problem, answersAddress()), documentId);
-  else showDocument(drawDocument(found, span, answersAddress()), found.title || documentId);
+  if (problem) showDocument(drawNoDocument(problem), documentId);
+  else showDocument(drawDocument(found, span), found.title || documentId);
 }
 
 /** The address without the document. */
@@ -109,12 +111,25 @@ function answersAddress() {
 function showDocument(drawn, title) {
   if (!view.answers.hidden) shown.scrollY = scrollY;
   view.document.replaceChildren(...drawn);
+  view.back.href = answersAddress();
+  view.title.textContent = title;
   document.title = `${title} · denspi`;
   showAnswersOrDocument();
-  view.document.querySelector("h1").focus({ preventScroll: true });
+  const heading = view.document.querySelector("h1");
+  heading.focus({ preventScroll: true });
+  watchHeading(heading);
   const mark = view.document.querySelector("mark");
   if (mark) mark.scrollIntoView({ block: "center" });
   else scrollTo(0, 0);
+}
+
+/** The bar above has the title where the heading itself is out of sight. */
+function watchHeading(heading) {
+  const rootMargin = `-${view.way.getBoundingClientRect().bottom}px 0px 0px`;
+  const show = ([{ isIntersecting }]) => view.way.classList.toggle("titled", !isIntersecting);
+  headingWatch?.disconnect();
+  headingWatch = new IntersectionObserver(show, { rootMargin });
+  headingWatch.observe(heading);
 }
 
 function closeDocument() {
@@ -176,23 +191,33 @@ view.ask.addEventListener("input", () => {
 
 view.ask.addEventListener("submit", (event) => {
   event.preventDefault();
+  if (readAddress(location.href).place) return goBack();
   const isAnswered = !asker.isWaiting && view.answers.dataset.question === asked().question;
   const best = view.answers.querySelector(".answer-link");
-  if (isAnswered && best && !view.answers.hidden) best.click();
+  if (isAnswered && best) best.click();
   else asker.ask(asked(), true);
+});
+
+view.back.addEventListener("click", (event) => {
+  if (opensElsewhere(event)) return;
+  event.preventDefault();
+  goBack();
 });
 
 view.main.addEventListener("click", (event) => {
   const link = event.target.closest("a");
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  if (!link || opensElsewhere(event)) return;
   event.preventDefault();
-  if (link.id === "back") return goBack();
   shown.openedBy = link.hash;
   // Another answer, chosen while a document is on its way, takes its place.
   if (loading) history.replaceState(history.state, "", link.hash);
   else history.pushState({ fromAnswers: true }, "", link.hash);
-  return followAddress();
+  followAddress();
 });
+
+function opensElsewhere(event) {
+  return event.ctrlKey || event.metaKey || event.shiftKey || Boolean(event.button);
+}
 
 document.addEventListener("keydown", (event) => {
   if (event.isComposing) return; // these keys choose a character
