@@ -143,7 +143,7 @@ def test_a_span_that_left_the_document_marks_nothing(opened: Opened) -> None:
 def test_a_document_that_is_gone_says_so(opened: Opened) -> None:
     opened.with_reply(reply(answer("x")), problem(404, "document 'made': not in the index"), 404)
     page = opened.at("?q=made#document=made&span=0-1")
-    expect(page.locator("#document")).to_contain_text("document 'made': not in the index")
+    expect(page.locator("#document")).to_contain_text("Document 'made': not in the index")
     page.locator("#back").click()
     expect(page.locator(".best h1")).to_have_text("x")
 

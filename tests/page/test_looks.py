@@ -12,6 +12,7 @@ from tests.page.made import answer, document, evidence, problem, reply
 pytestmark = pytest.mark.slow
 DANUBE = "Where does the Danube begin?"
 PHONE = {"viewport": {"width": 360, "height": 640}, "has_touch": True, "is_mobile": True}
+SMALL_PHONE = PHONE | {"viewport": {"width": 320, "height": 568}}
 SCHEMES = [{"color_scheme": "light"}, {"color_scheme": "dark"}]
 POOR_CONTRAST = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8").split("\n", 1)[1]
 TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -68,15 +69,67 @@ def test_nothing_is_wider_than_a_phone(opened: Opened) -> None:
     assert page.evaluate(TOO_WIDE) == 0
 
 
-@pytest.mark.parametrize("opened", [PHONE], indirect=True, ids=["phone"])
+@pytest.mark.parametrize("opened", [PHONE, SMALL_PHONE], indirect=True, ids=["phone", "small-phone"])
 def test_fingers_find_what_they_aim_at(opened: Opened) -> None:
-    ask(opened.page, DANUBE)
-    small = opened.page.evaluate(
-        "[...document.querySelectorAll('.strategies label, summary, #clear, .answer-link, #question')]"
-        ".map(each => each.getBoundingClientRect()).filter(box => box.height < 24 || box.width < 24).length"
-    )
-    assert small == 0  # WCAG 2.2, 2.5.8
+    also = [evidence("red", "It was red."), evidence("red", "It was red too.")]
+    opened.with_reply(reply(answer("red", evidence=also), answer("green")), document("It is red"))
+    ask(opened.page, "made")
     expect(opened.page.locator(".best h1")).to_be_in_viewport()
+    small = """[...document.querySelectorAll('a:not(.skip), label:not(.unseen), summary, button, #question')]
+        .filter(each => each.checkVisibility()).map(each => [each.outerHTML, each.getBoundingClientRect()])
+        .filter(([, box]) => box.height < 24 || box.width < 24).map(([html]) => html)"""
+    assert opened.page.evaluate(small) == []  # WCAG 2.2, 2.5.8
+    opened.page.locator(".best h1 a").click()
+    expect(opened.page.locator("#document")).to_be_visible()
+    assert opened.page.evaluate(small) == []
+
+
+@pytest.mark.parametrize("opened", [SMALL_PHONE], indirect=True, ids=["small-phone"])
+def test_the_strategies_keep_their_words_and_their_line(opened: Opened) -> None:
+    boxes = [each.bounding_box() for each in opened.page.locator(".strategies span").all()]
+    assert len({box["y"] for box in boxes if box}) == 1
+    assert max(box["height"] for box in boxes if box) < 30
+
+
+@pytest.mark.parametrize("opened", [PHONE, {}], indirect=True, ids=["phone", "desk"])
+def test_a_long_title_begins_beside_the_confidence_and_uses_the_whole_width(opened: Opened) -> None:
+    title = "A long title of an article about the bridges over the lower Danube and its tributaries " * 2
+    ask(opened.with_reply(reply(answer("x", title=title), answer("y", title=title))), "made")
+    for source in opened.page.locator(".source").all():
+        box, sure = source.bounding_box(), source.locator(".confidence").bounding_box()
+        lines = source.locator(".title").evaluate(
+            "each => [...each.getClientRects()].map(box => box.toJSON())"
+        )
+        assert box is not None
+        assert sure is not None
+        assert lines[0]["left"] >= sure["x"] + sure["width"]
+        assert lines[0]["top"] < sure["y"] + sure["height"]
+        assert max(line["right"] for line in lines) > box["x"] + 0.85 * box["width"]
+
+
+def test_an_opened_reason_keeps_its_distance(opened: Opened) -> None:
+    matches = [{"ngram": "word", "document": 1.0, "paragraph": 1.0}]
+    ask(opened.with_reply(reply(*[answer(text, matches=matches) for text in "abc"])), "made")
+    for why in opened.page.locator("summary").all():
+        why.click()
+    words = opened.page.locator(".others .matches").first.bounding_box()
+    heading = opened.page.locator(".others h3").nth(1).bounding_box()
+    assert words is not None
+    assert heading is not None
+    assert heading["y"] - (words["y"] + words["height"]) > 24
+
+
+def test_links_can_be_seen_to_be_links(opened: Opened) -> None:
+    """By the contrast of their underline, which WCAG asks of what must be seen (1.4.11)."""
+    for scheme in ("light", "dark"):
+        opened.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        opened.page.unroute_all()
+        ask(opened.with_reply(reply(answer("x", evidence=[evidence("x", "It was x.")]))), f"made {scheme}")
+        lines = opened.page.locator(".title").evaluate_all(
+            "links => links.map(each => getComputedStyle(each).textDecorationColor)"
+        )
+        soft = opened.page.evaluate("getComputedStyle(document.querySelector('.source')).color")
+        assert set(lines) == {soft}
 
 
 def test_the_header_does_not_cover_what_is_marked(opened: Opened) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page, Request, Route, expect
@@ -99,12 +100,32 @@ def test_other_documents_that_say_the_same(opened: Opened) -> None:
     page = opened.with_reply(reply(made), document(also, id="other", title="Another"))
     ask(page, "made")
     found = page.locator(".best .evidence")
-    expect(found.locator("h2")).to_have_text("Also in 1 other place")
+    expect(found.locator("h2")).to_have_text("Also in 1 other document")
     expect(found.locator("mark")).to_have_text("Lord Byron")
     expect(found.locator("a")).to_have_text("Another")
     with page.expect_request("**/api/documents?id=other"):
         found.locator("a").click()
     expect(page.locator("#document mark")).to_have_text("Lord Byron")
+
+
+def test_documents_are_counted_and_named_once(opened: Opened) -> None:
+    def place(document_id: str, paragraph: int = 0) -> dict[str, Any]:
+        return evidence("x", "It was x.", document_id=document_id, title=document_id, paragraph=paragraph)
+
+    found = opened.page.locator(".best .evidence")
+    for places, heading, names in (
+        ([place("a")], "Also in 1 other document", ["a"]),
+        ([place("made", 4)], "Also elsewhere in this document", ["This document"]),
+        (
+            [place("made", 4), place("a", 2), place("b"), place("a", 7), place("made", 5)],
+            "Also in 2 other documents, and elsewhere in this one",
+            ["a", "paragraph 8", "b", "This document", "paragraph 6"],
+        ),
+    ):
+        opened.page.unroute(ANSWERS)
+        ask(opened.with_reply(reply(answer("x", evidence=places))), heading)
+        expect(found.locator("h2")).to_have_text(heading)
+        expect(found.locator("a")).to_have_text(names)
 
 
 def test_evidence_marks_its_own_place_and_not_the_first_like_it(opened: Opened) -> None:
@@ -136,6 +157,10 @@ def test_the_time_of_each_stage_is_told(page: Page) -> None:
     expect(took).to_contain_text("encode")
     expect(took).to_contain_text(re.compile(r"seen after [\d.,]+ ms"))
     expect(took).to_contain_text("documents visited")
+    shade = "pieces => pieces.map(each => getComputedStyle(each).opacity)"
+    shades = took.locator(".stages > span").evaluate_all(shade)
+    assert len(set(shades)) == len(shades) > 3
+    assert took.locator(".swatch").evaluate_all(shade) == shades  # in the same order
 
 
 def test_a_slip_is_repaired_and_the_page_says_so(page: Page) -> None:

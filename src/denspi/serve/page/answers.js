@@ -87,8 +87,8 @@ function drawSentence(found, tag = "p") {
 function drawSource(answer) {
   const title = link(answer, nameOf(answer), "title");
   title.tabIndex = -1; // the answer itself leads to the same place
-  const place = make("span", {}, make("bdi", {}, title), ` paragraph ${answer.paragraph + 1}`);
-  return make("p", { className: "source" }, drawConfidence(answer.confidence), place);
+  const place = [make("bdi", {}, title), ` ${paragraphOf(answer)}`];
+  return make("p", { className: "source" }, drawConfidence(answer.confidence), " ", ...place);
 }
 
 function drawConfidence(confidence) {
@@ -101,16 +101,29 @@ function drawConfidence(confidence) {
   return make("span", properties, bar, `${percent(confidence)} sure`);
 }
 
+/** Other documents that say the same, and then other places of the answer's own. */
 function drawEvidence(answer) {
   if (!answer.evidence.length) return null;
-  const drawPlace = (found) =>
-    make("li", {}, make("bdi", {}, link(found, nameOf(found), "title")), drawSentence(found, "span"));
+  const others = Map.groupBy(answer.evidence, (found) => found.document_id);
+  const own = others.get(answer.document_id) ?? [];
+  others.delete(answer.document_id);
+  const inOthers = others.size ? `in ${counted(others.size, "other document")}` : "";
+  const inOwn = own.length ? `elsewhere in this ${others.size ? "one" : "document"}` : "";
   return make(
     "section",
     { className: "evidence" },
-    make("h2", {}, `Also in ${counted(answer.evidence.length, "other place")}`),
-    make("ul", {}, ...answer.evidence.map(drawPlace)),
+    make("h2", {}, `Also ${[inOthers, inOwn].filter(Boolean).join(", and ")}`),
+    make("ul", {}, ...[...others.values(), own].flatMap((places) => drawPlaces(places, answer))),
   );
+}
+
+/** A document is named once; its other places follow by their paragraphs. */
+function drawPlaces(places, answer) {
+  return places.map((found, number) => {
+    const name = found.document_id === answer.document_id ? "This document" : nameOf(found);
+    const title = number ? link(found, paragraphOf(found), "title more") : link(found, name, "title");
+    return make("li", {}, make("bdi", {}, title), " ", drawSentence(found, "span"));
+  });
 }
 
 function drawWhy(answer, scale) {
@@ -139,31 +152,33 @@ function drawBar(value, { least, most }) {
   return bar;
 }
 
+/** Each stage is a shade, in the bar and beside its name. */
 function drawTook(reply, tookMs) {
   const stages = Object.entries(reply.stages_ms);
   const all = stages.reduce((sum, [, ms]) => sum + ms, 0) || 1;
-  const bar = make("span", { className: "stages", "aria-hidden": "true" });
-  for (const [, ms] of stages) {
+  const shadeOf = (number) => String(1 - (0.7 * number) / Math.max(1, stages.length - 1));
+  const pieces = stages.map(([, ms], number) => {
     const piece = make("span");
     piece.style.flexGrow = String(ms / all);
-    bar.append(piece);
-  }
+    piece.style.opacity = shadeOf(number);
+    return piece;
+  });
+  const names = stages.map(([stage, ms], number) => {
+    const swatch = make("span", { className: "swatch", "aria-hidden": "true" });
+    swatch.style.opacity = shadeOf(number);
+    return make("span", {}, swatch, `${stage} ${milliseconds(ms)}`);
+  });
   const isProven = (reply.certificate?.proven_phrases ?? 0) > 0 && reply.answers.length > 0;
-  const named = stages.map(([stage, ms]) => make("span", {}, `${stage} ${milliseconds(ms)}`));
   return make(
     "footer",
     { className: "took" },
-    bar,
+    make("span", { className: "stages", "aria-hidden": "true" }, ...pieces),
+    make("p", {}, ...names),
     make(
       "p",
       {},
       make("strong", {}, `${milliseconds(reply.latency_ms ?? all)} ms`),
-      ...named,
       tookMs === undefined ? null : make("span", {}, `seen after ${milliseconds(tookMs)} ms`),
-    ),
-    make(
-      "p",
-      {},
       make("span", {}, reply.strategy.replace("_", " ")),
       make("span", {}, `${counted(reply.documents_visited, "document")} visited`),
       isProven ? make("span", {}, "the best of the whole index, proven") : null,
@@ -174,6 +189,10 @@ function drawTook(reply, tookMs) {
 /** Without a direction of its own: that of the heading around it would not look inside. */
 function link(answer, text, className) {
   return make("a", { href: placeFragment(answer.document_id, answer.span), className }, text);
+}
+
+function paragraphOf(found) {
+  return `paragraph\u00a0${found.paragraph + 1}`;
 }
 
 function nameOf(found) {

@@ -1,6 +1,6 @@
 // A document as elements, opened at a span. Draws; fetches nothing.
 
-import { make, unitsOf } from "./text.js";
+import { capitalized, make, unitsOf } from "./text.js";
 
 /**
  * Title, what is known about the document, and its text with `span` marked. A span that leaves the text, as
@@ -29,7 +29,8 @@ export function drawDocument(found, span) {
 /** In place of a document that the server does not give, the one line that says why. */
 export function drawNoDocument(problem) {
   const heading = problem.status === 404 ? "No document" : "The document cannot be shown";
-  return [make("h1", { tabIndex: -1 }, heading), make("p", { className: "quiet" }, problem.message)];
+  const why = make("p", { className: "quiet" }, capitalized(problem.message));
+  return [make("h1", { tabIndex: -1 }, heading), why];
 }
 
 function drawParagraph(text, piece, span) {

@@ -6,7 +6,7 @@ import { drawNothingFound, drawReply, inWords } from "./answers.js";
 import { Asker, isQuestion } from "./asking.js";
 import { drawDocument, drawNoDocument } from "./document.js";
 import { fetchJson, Fetching } from "./fetching.js";
-import { counted } from "./text.js";
+import { capitalized, counted } from "./text.js";
 import { Waiting } from "./waiting.js";
 
 const SHOWN_ANSWERS = 5;
@@ -60,7 +60,7 @@ function showReply(reply, { question }, tookMs) {
 function showProblem({ message }) {
   clearTimeout(shown.speakTimer);
   view.answers.replaceChildren();
-  waiting.set("answers", { line: message.charAt(0).toUpperCase() + message.slice(1), isError: true });
+  waiting.set("answers", { line: capitalized(message), isError: true });
   showAnswersOrDocument();
 }
 

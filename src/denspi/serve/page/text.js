@@ -35,6 +35,11 @@ export function marked(text, startChar, endChar, properties = {}) {
   return [before, make("mark", properties, inside), after].filter((part) => part !== "");
 }
 
+/** What a server says in one line, as a sentence begins. */
+export function capitalized(line) {
+  return line.charAt(0).toUpperCase() + line.slice(1);
+}
+
 /** "1 document", "2,000 documents". */
 export function counted(number, noun) {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
