@@ -23,6 +23,7 @@ _READ = {BLOCKS: TEXT_BLOCK_BYTES, "blocks": 1 << 15}  # how components end, and
 STRETCH_LIMIT_BYTES = 1 << 26
 """The longest text or record of one document: 16 million characters of any script."""
 _LEVEL = 6
+_REMEMBERED_BYTES = 1 << 20
 
 
 class TextWriter:
@@ -60,7 +61,7 @@ class TextWriter:
 
 
 class TextReader:
-    """Reads stretches of the stream. Remembers the last block, so reading onwards unpacks each block once."""
+    """Reads stretches of the stream. Remembers some blocks: who types a question asks for the same again."""
 
     def __init__(self, part: PartReader, name: str) -> None:
         self._where = str(part.path / name)
@@ -68,7 +69,7 @@ class TextReader:
         there = [end for end in _READ if f"{name}_{end}" in part] or [BLOCKS]
         self._ends: Checked = part.get(f"{name}_{there[0]}", "uint64")
         self._block_bytes = _READ[there[0]]
-        self._last: tuple[int, bytes] = (-1, b"")
+        self._recent: dict[int, bytes] = {}
 
     def read(self, begin: int, end: int) -> bytes:
         """The bytes ``[begin, end)`` of the stream."""
@@ -89,9 +90,9 @@ class TextReader:
         return found
 
     def _block(self, number: int) -> bytes:
-        remembered, content = self._last
-        if remembered == number:
-            return content
+        remembered = self._recent.get(number)
+        if remembered is not None:
+            return remembered
         begin, end = self._ends.rows(number, number + 2).tolist()
         if not begin <= end <= len(self._compressed):
             raise self._damaged("its blocks leave the file")
@@ -102,7 +103,9 @@ class TextReader:
             raise self._damaged("a block cannot be unpacked") from None
         if number + 2 < len(self._ends) and len(content) != self._block_bytes:
             raise self._damaged("a block before the last is not full")
-        self._last = (number, content)
+        if len(self._recent) >= _REMEMBERED_BYTES // self._block_bytes:
+            self._recent.clear()
+        self._recent[number] = content
         return content
 
     def _damaged(self, finding: str) -> IndexDamagedError:
