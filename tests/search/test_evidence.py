@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from denspi.search import evidence
 from denspi.search.evidence import find_answer, sentence_around
 from denspi.types import Span
 
@@ -47,3 +48,23 @@ def test_a_sentence_holds_its_span(text: str, data: st.DataObject) -> None:
         sentence = sentence_around(text, Span(start_char, end_char))
         assert sentence.start_char <= start_char
         assert end_char <= sentence.end_char
+
+
+def plain_sentence(text: str, span: Span) -> Span:
+    """By all borders of the text."""
+    borders = list(evidence._borders(text, 0))
+    start_char = max((border for border in borders if border <= span.start_char), default=0)
+    end_char = min((border for border in borders if border >= span.end_char), default=len(text))
+    sentence = text[start_char:end_char]
+    start_char += len(sentence) - len(sentence.lstrip())
+    return Span(start_char, start_char + len(sentence.strip()))
+
+
+@given(st.text(alphabet="aB1. !?)\n\"'É", min_size=1, max_size=300), st.data())
+def test_near_borders_are_the_right_ones(text: str, data: st.DataObject) -> None:
+    start_char = data.draw(st.integers(0, len(text) - 1))
+    span = Span(start_char, data.draw(st.integers(start_char + 1, len(text))))
+    with pytest.MonkeyPatch.context() as patch:
+        for look_back in (0, 1, 7, 240):
+            patch.setattr(evidence, "_LOOK_BACK", look_back)
+            assert sentence_around(text, span) == plain_sentence(text, span)

@@ -43,8 +43,12 @@ class Layout:
     def split(self, rows: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
         """The six parts of rows ``[..., columns]``."""
         d, c = self.vector_dim, self.coherency_dim
-        start, end, start_key, end_key, logits = np.split(rows, [d, 2 * d, 2 * d + c, 2 * d + 2 * c], axis=-1)
-        return start, end, start_key, end_key, logits[..., 0], logits[..., 1]
+        keys = 2 * d
+        return (
+            *(rows[..., :d], rows[..., d:keys]),
+            *(rows[..., keys : keys + c], rows[..., keys + c : keys + 2 * c]),
+            *(rows[..., -2], rows[..., -1]),
+        )
 
 
 class Runtime(Protocol):

@@ -21,6 +21,9 @@ from denspi.index.segment_writer import count_runs, hash_id
 from denspi.index.texts import TextReader
 from denspi.types import Document, Span
 
+Stretch = tuple[int, int]
+"""Bytes of the stream of texts, from one to before another."""
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentRecord:
@@ -87,10 +90,18 @@ class StoredDocuments:
 
     def paragraph_text(self, paragraph: int) -> str:
         """The text of one paragraph."""
-        document = int(np.searchsorted(self.document_paragraphs, paragraph, side="right")) - 1
-        begin = int(self.document_bytes[document])
-        first, last = self.paragraph_bytes.rows(paragraph, paragraph + 1)[0].tolist()
-        return self._decode(self._texts.read(begin + first, begin + last))
+        (stretch,) = self.paragraph_stretches(np.array([paragraph]))
+        return self.text_at(stretch)
+
+    def paragraph_stretches(self, paragraphs: NDArray[np.int64]) -> list[Stretch]:
+        """Where the texts of these paragraphs lie in the stream of texts."""
+        begins = self.document_bytes[self.documents_of(paragraphs)]
+        found = begins[:, None] + self.paragraph_bytes.at(paragraphs)
+        return [(begin, end) for begin, end in found.tolist()]
+
+    def text_at(self, stretch: Stretch) -> str:
+        """What stands there."""
+        return self._decode(self._texts.read(*stretch))
 
     def document_text(self, document: int) -> str:
         """The whole text of a document."""

@@ -58,8 +58,9 @@ def resolve(
 
 def _reads_as(text: str) -> str:
     """What answers have in common that are one: case, articles and signs of any script left out."""
-    plain = "".join(" " if unicodedata.category(sign)[0] == "P" else sign for sign in text)
-    return normalize_answer(text if text.isascii() else plain) or text
+    if not text.isascii():
+        text = "".join(" " if unicodedata.category(sign)[0] == "P" else sign for sign in text)
+    return normalize_answer(text) or text
 
 
 def _margins(scores: Sequence[float], candidates: Candidates) -> list[float]:

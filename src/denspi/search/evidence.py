@@ -6,7 +6,7 @@ Sentences are only ever cut for the reader's eye: nothing is indexed or scored b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from denspi.types import Span
 
@@ -14,6 +14,8 @@ from denspi.types import Span
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W_a-z])")
 # What ends in a full stop without ending a sentence: an initial ("J. S. Bach") and a few titles.
 _NOT_AN_END = re.compile(r"(?:\b[^\W\d_]|\b(?:Dr|Mr|Mrs|Ms|St|No|vs|ca|approx))\.\s+$")
+
+_LOOK_BACK = 240
 
 
 def find_answer(text: str, answers: Iterable[str]) -> Span | None:
@@ -27,14 +29,29 @@ def find_answer(text: str, answers: Iterable[str]) -> Span | None:
 
 def sentence_around(text: str, span: Span) -> Span:
     """The sentence of `text` that holds `span`, or the sentences if it reaches over several."""
-    borders = [
-        found.end()
-        for found in _SENTENCE_END.finditer(text)
-        # The longest of the titles and a sign before it are all that can matter.
-        if not _NOT_AN_END.search(text[max(0, found.start() - 8) : found.end()])
-    ]
-    start_char = max((border for border in borders if border <= span.start_char), default=0)
-    end_char = min((border for border in borders if border >= span.end_char), default=len(text))
+    start_char = _last_border(text, span.start_char)
+    end_char = next((b for b in _borders(text, start_char) if b >= span.end_char), len(text))
     sentence = text[start_char:end_char]
     start_char += len(sentence) - len(sentence.lstrip())
     return Span(start_char, start_char + len(sentence.strip()))
+
+
+def _last_border(text: str, before_char: int) -> int:
+    """The last end of a sentence up to there. Most sentences are short: what is near is looked at first."""
+    found = 0
+    for begin in (max(0, before_char - _LOOK_BACK), 0):
+        for border in _borders(text, begin):
+            if border > before_char:
+                break
+            found = border
+        if found or not begin:
+            break
+    return found
+
+
+def _borders(text: str, begin: int) -> Iterator[int]:
+    """Where sentences end whose end marks stand from `begin` on. Each mark is looked at by itself."""
+    for found in _SENTENCE_END.finditer(text, begin):
+        # The longest of the titles and a sign before it are all that can matter.
+        if not _NOT_AN_END.search(text[max(0, found.start() - 8) : found.end()]):
+            yield found.end()

@@ -28,6 +28,8 @@ class Filter:
         """From a mapping of fields to a value or several, or from texts like ``field=value``."""
         if isinstance(where, Filter):
             return where
+        if not where:
+            return EVERYTHING
         if isinstance(where, str):
             where = [where]
         pairs = where.items() if isinstance(where, Mapping) else [_parse(each) for each in where or ()]
@@ -51,6 +53,9 @@ class Filter:
                 has_value[columns.documents_with(reader, field, value)] = True
             fits &= has_value
         return fits
+
+
+EVERYTHING = Filter()
 
 
 def _parse(condition: str) -> tuple[str, str]:

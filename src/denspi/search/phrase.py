@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from denspi.index.documents import Stretch
 from denspi.search.asked import AskedQuestion
 from denspi.search.candidates import Candidates
 from denspi.search.row_numbers import keys_of, vectors_of
@@ -50,9 +51,14 @@ class StoredPhrase:
         return Span(first, max(first, last))
 
     @cached_property
+    def stretch(self) -> Stretch:
+        """Where the text around it is stored."""
+        return self.segment.reader.paragraph_stretches(np.array([self.paragraph]))[0]
+
+    @cached_property
     def paragraph_text(self) -> str:
         """The text around it."""
-        return self.segment.reader.paragraph_text(self.paragraph)
+        return self.segment.reader.text_at(self.stretch)
 
     @property
     def text(self) -> str:
@@ -87,9 +93,11 @@ def phrases_of(view: SearchView, candidates: Candidates) -> list[StoredPhrase]:
     for segment, places in _by_segment(phrases):
         reader, (_, paragraphs, starts, ends) = segment.reader, (each[places] for each in columns)
         firsts, lasts = reader.starts.chars.at(starts).tolist(), reader.ends.chars.at(ends).tolist()
-        documents = segment.documents[paragraphs].tolist()
-        for place, document, first, last in zip(places, documents, firsts, lasts, strict=True):
-            vars(phrases[place]).update(document=document, local_span=Span(first, max(first, last)))
+        documents, stretches = segment.documents[paragraphs].tolist(), reader.paragraph_stretches(paragraphs)
+        known = zip(places, documents, stretches, firsts, lasts, strict=True)
+        for place, document, stretch, first, last in known:
+            local_span = Span(first, max(first, last))
+            vars(phrases[place]).update(document=document, stretch=stretch, local_span=local_span)
     return phrases
 
 

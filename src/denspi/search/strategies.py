@@ -123,7 +123,8 @@ def _read(
         for number, rows in starts:
             if number in whole:
                 of_rows = view.segments[number].reader.starts.paragraphs_of(rows)
-                rows = rows[~np.isin(of_rows, whole[number])]
+                place = np.searchsorted(whole[number], of_rows).clip(max=len(whole[number]) - 1)
+                rows = rows[whole[number][place] != of_rows]
             pool.read_starts(number, rows)
         found, proof = pool.best(), None
     if limits.prove:

@@ -12,6 +12,7 @@ Doubles = NDArray[np.float64]
 ROUNDED_UP = 1 + 1e-9
 """Makes a length that was rounded one that is not too short."""
 _INT32 = (1 << 31) - 1
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,9 +29,9 @@ class Weighing:
         """The finest step at which weights fit into their type and the score of any row into 32 bits."""
         sizes = np.abs(self.weights)
         row_limit = _INT32 - float(self.most.sum())  # rounding may add a half to each weight
-        of_weights = float(sizes.max(initial=0)) / np.iinfo(self.dtype).max
-        step = max(of_weights, float(sizes @ self.most) / row_limit)
-        return step if step > np.finfo(np.float64).tiny else 1.0
+        largest = (1 << (8 * self.dtype.itemsize - 1)) - 1
+        step = max(float(sizes.max(initial=0)) / largest, float(sizes @ self.most) / row_limit)
+        return step if step > _TINY else 1.0
 
     def rounded(self, step: float) -> NDArray[Any]:
         """The weights as whole numbers of steps."""
