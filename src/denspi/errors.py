@@ -16,6 +16,11 @@ The command line prints any of them as one line and exits with code 2; with 130 
 
 from __future__ import annotations
 
+TOO_MANY_FILES = (
+    "too many files are open; allow more of them (ulimit -n) and try again; nothing committed is lost"
+)
+"""What follows the name of a file that could not be opened for no fault of its own."""
+
 
 class DenspiError(Exception):
     """Base of all deliberate errors."""

@@ -13,6 +13,10 @@ from tests.build.conftest import make_documents
 
 from denspi import Index, cli
 from denspi.build.workers import WorkerSettings
+from denspi.errors import InputError
+from denspi.index.directory import Directory
+from denspi.index.leftovers import MERGE_LOCK
+from denspi.index.part import PartWriter
 
 Captured = pytest.CaptureFixture[str]
 
@@ -127,6 +131,12 @@ def test_info_counts_what_is_there(index: Path, capsys: Captured) -> None:
     ("arguments", "line"),
     [
         (["index", "dosc", "--output", "x"], "dosc: no such file or folder"),
+        (["index", "", "--output", "x"], "an empty path; name a file or folder"),
+        (
+            ["index", "docs", "--output", "loop"],
+            "loop: a link that leads nowhere; remove it, or name another",
+        ),
+        (["info", "loop"], "loop: a link that leads nowhere"),
         (["index", "docs"], "Missing option '--output'. See 'denspi index --help'."),
         (["index", "docs/empty.txt", "--output", "x"], "no document found in docs/empty.txt"),
         (["index", "docs", "--output", "docs/d0.txt"], "docs/d0.txt: is a file; name a folder for the index"),
@@ -150,6 +160,7 @@ def test_info_counts_what_is_there(index: Path, capsys: Captured) -> None:
 def test_bad_use_is_one_line_and_changes_nothing(
     arguments: list[str], line: str, index: Path, model_folder: Path, capsys: Captured
 ) -> None:
+    Path("loop").symlink_to("loop")
     if arguments[0] == "index" and "--model" not in arguments:
         arguments = [*arguments, "--model", str(model_folder)]
     assert cli.run(arguments) == 2
@@ -160,6 +171,34 @@ def test_bad_use_is_one_line_and_changes_nothing(
     assert printed.out == ""
     assert info(capsys)["documents"] == 5
     assert not Path("x").exists()
+
+
+@pytest.mark.parametrize("name", ["merging/notes.txt", "000001-segment/a.txt", "building.jsonl", "lock"])
+def test_nobodys_files_are_removed_for_their_names(
+    name: str, docs: Path, model_folder: Path, capsys: Captured
+) -> None:
+    own = Path("mine") / name
+    own.parent.mkdir(parents=True)
+    own.write_text('{"text": "mine"}\n')
+    entry = name.split("/")[0]
+    assert cli.run(["index", "docs", "--output", "mine", "--model", str(model_folder)]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == f"denspi: mine: not empty (it holds {entry!r}); choose another folder"
+    with pytest.raises(InputError, match="not empty"):
+        Index.create("mine", str(model_folder))
+    assert own.read_text() == '{"text": "mine"}\n'
+    assert os.listdir("mine") == [entry]
+
+
+def test_an_index_may_lie_behind_a_link(docs: Path, model_folder: Path, capsys: Captured) -> None:
+    Path("real").mkdir()
+    Path("index").symlink_to("real")
+    assert cli.run(["index", "docs", "--output", "index", "--model", str(model_folder)]) == 0
+    assert cli.run(["delete", "index", "d1.txt"]) == 0
+    assert cli.run(["merge", "index"]) == 0
+    capsys.readouterr()
+    assert info(capsys)["documents"] == 4
+    assert cli.run(["verify", "index"]) == 0
 
 
 def test_an_index_among_its_own_documents_is_left_out(
@@ -197,7 +236,8 @@ def test_a_merge_waits_briefly_for_a_writer(index: Path, docs: Path, capsys: Cap
         assert cli.run(["merge", "index", "--wait", "0.1"]) == 2
         waiting, line = capsys.readouterr().err.splitlines()
         me = f"process {os.getpid()} on "
-        assert waiting.startswith("denspi: index: merged, and waiting up to 0.1 s for " + me)
+        assert waiting.startswith("denspi: index: waiting up to 0.1 s for " + me)
+        assert waiting.endswith(", which is writing it")
         assert line.startswith("denspi: index: " + me)
         assert " is still writing it, after 0.1 s; " in line
         assert not (index / "merging").exists()
@@ -208,6 +248,36 @@ def test_a_merge_waits_briefly_for_a_writer(index: Path, docs: Path, capsys: Cap
         assert Index.open(index).merge(60, leave) == 3
     assert info(capsys)["deleted_documents"] == 0
     assert not Index.open(index).verify().problems
+
+
+def test_a_merge_waits_for_another_merge(index: Path, capsys: Captured) -> None:
+    assert cli.run(["delete", "index", "d1.txt"]) == 0
+    capsys.readouterr()
+    other = Directory(index).lock(MERGE_LOCK)
+    assert cli.run(["merge", "index", "--wait", "0.1"]) == 2
+    waiting, line = capsys.readouterr().err.splitlines()
+    assert waiting.startswith(f"denspi: index: waiting up to 0.1 s for process {os.getpid()} on ")
+    assert waiting.endswith(", which is merging it")
+    assert " is still merging it, after 0.1 s; wait for it to finish" in line
+    assert Index.open(index).merge(60, lambda _: other.release()) == 3
+    assert info(capsys)["deleted_documents"] == 0
+
+
+def test_a_merge_beside_unfinished_changes_says_so_before_it_copies(
+    index: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli.run(["delete", "index", "d1.txt"]) == 0
+    monkeypatch.setattr("denspi.build.index.SEGMENT_WORDS", 1)
+    with Index.open(index, workers=WorkerSettings(processes=0)) as writer:
+        writer.add(make_documents(9)[7:])
+    monkeypatch.setattr(PartWriter, "__init__", None)  # nothing is copied
+    capsys.readouterr()
+    assert cli.run(["merge", "index"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        "denspi: index: holds unfinished changes; first go on with the command that began them"
+    )
+    assert info(capsys)["generation"] == 2
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="has no such file names")

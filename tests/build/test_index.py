@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -86,6 +87,16 @@ def test_the_bytes_do_not_depend_on_who_encodes(
     one = build(tmp_path / "one", model_folder, DOCUMENTS)
     other = build(tmp_path / "other", model_folder, DOCUMENTS, workers)
     assert content(one) == content(other)
+
+
+def test_as_many_files_may_be_open_as_the_system_allows(model_folder: Path, tmp_path: Path) -> None:
+    old = soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, most - 1), most))
+        with Index.create(tmp_path / "index", str(model_folder)):
+            assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, most)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, old)
 
 
 def interrupted(documents: list[Document], after: int) -> Iterator[Document]:
@@ -299,3 +310,36 @@ def test_a_paragraph_too_long_to_encode_is_stored_as_several(model_folder: Path,
     assert len(found.paragraphs) == 3
     with Index.open(folder, workers=HERE) as index:
         assert index.update([long]).unchanged.documents == 1
+
+
+def test_the_last_of_several_with_one_id_stays(model_folder: Path, tmp_path: Path) -> None:
+    one, other = DOCUMENTS[0], changed(DOCUMENTS[0])
+    folder = build(tmp_path / "index", model_folder, [one])
+    for given, last in (([other, one], one), ([one, other, one, other], other), ([one, one], one)):
+        with Index.open(folder, workers=HERE) as index:
+            index.update(given)
+            index.commit()
+        assert stored(folder) == by_id([last])
+
+
+def test_what_failed_half_way_is_not_committed_in_part(model_folder: Path, tmp_path: Path) -> None:
+    first, second, third = DOCUMENTS[:3]
+    folder = build(tmp_path / "index", model_folder, [first])
+    with Index.open(folder, workers=HERE) as index:
+        with pytest.raises(InputError, match="already"):
+            index.add([second, third, second])
+        for change in (index.commit, index.merge, lambda: index.add([third]), lambda: index.delete("d0")):
+            with pytest.raises(InputError, match="failed half way, so nothing is committed; discard"):
+                change()
+        index.discard()
+        index.add([third])
+        with pytest.raises(InputError, match="already has a document"):
+            index.add([first])  # nothing of this one was taken
+        index.commit()
+    assert stored(folder) == by_id([first, third])
+    index = Index.open(folder, workers=HERE)
+    with index, pytest.raises(InputError):
+        index.update([second, replace(first, document_id="")])
+    with index:
+        assert index.commit() == 2
+    assert stored(folder) == by_id([first, third])

@@ -138,6 +138,9 @@ def test_a_bad_line_is_skipped_alone(read: Callable, write: Callable) -> None:
         b"[" * 100_000,
         b'{"id": ' + b"9" * 5000 + b', "text": "x"}',
         b'{"id": "h", "text": "x", "extra": "\\udfff"}',
+        b'{"id": "i", "text": "x", "metadata": {"x": [1e999]}}',
+        b'{"id": "j", "text": "x", "metadata": {"x": -1' + b"0" * 400 + b".5}}",
+        b'{"id": "k", "text": "x", "metadata": ' + b"[" * 70 + b"]" * 70 + b"}",
     ]
     path = write("notes.jsonl", b"\n".join([LINES[0].encode(), *bad, LINES[1].encode()]))
     result = read(path)
@@ -161,6 +164,9 @@ def test_a_bad_line_is_skipped_alone(read: Callable, write: Callable) -> None:
     assert reasons[12].startswith("not usable JSON (maximum recursion depth")
     assert reasons[13].startswith("not usable JSON (Exceeds the limit")
     assert reasons[14] == "broken Unicode: half of a surrogate pair"
+    assert reasons[15] == "not usable JSON (1e999 is too large a number)"
+    assert reasons[16].startswith("not usable JSON (-1000")
+    assert reasons[17] == "metadata of more than 64 levels; nest them less deeply"
 
 
 def test_duplicate_ids_across_paths_name_the_first(read: Callable, write: Callable) -> None:

@@ -76,3 +76,14 @@ def test_what_cannot_be_used_is_one_line(content: bytes, finding: str, tmp_path:
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be opened: Is a directory"):
         read_questions(tmp_path)
+
+
+def test_a_json_list_of_questions(tmp_path: Path) -> None:
+    path = tmp_path / "questions.json"
+    path.write_text('[{"question": "Who?", "id": "a"}, "When?"]')
+    assert [(each.question_id, each.text) for each in read_questions(path)] == [("a", "Who?"), ("2", "When?")]
+    path.write_text("[sic] is what?\n")
+    assert [each.text for each in read_questions(path)] == ["[sic] is what?"]
+    path.write_text('[{"asked": "Who?"}]')
+    with pytest.raises(InputError, match="question 1: has no text under 'question'"):
+        read_questions(path)

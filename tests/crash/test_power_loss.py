@@ -11,7 +11,9 @@ from tests.crash.life import Held, assert_whole, live
 from tests.crash.power import Choose, PoweredDirectory, PowerLossError, at_random, losing, reordering
 from tests.index.made import MODEL, make
 
+from denspi.errors import InputError
 from denspi.index import IndexWriter
+from denspi.index.manifest import MANIFEST
 
 COMMITS = 3
 FIRST: Held = {1: 1, 2: 2}
@@ -144,3 +146,55 @@ def test_what_was_flushed_can_be_gone_on_with(base: Path, tmp_path: Path, stride
             break
         step += stride
     assert step > 50
+
+
+@pytest.mark.parametrize("stride", [17, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_first_build_is_there_whole_or_can_be_begun_again(tmp_path: Path, stride: int) -> None:
+    """The power fails at any step of the first build: it is committed, is gone on with, or is named."""
+    step, outcomes = 0, {"committed": 0, "gone on with": 0, "refused": 0}
+    is_done = False
+    while not is_done:
+        scratch = tmp_path / f"{step}"
+        scratch.mkdir()
+        (scratch / "index").mkdir()
+        directory = PoweredDirectory(scratch / "index", scratch / "graveyard", step)
+        try:
+            with IndexWriter.create(directory.path, MODEL, directory=directory) as writer:
+                for number, version in FIRST.items():
+                    writer.add(*make(number, paragraphs=1, words=8, version=version))
+                    writer.flush()
+                writer.commit()
+            is_done = True
+        except PowerLossError:
+            pass
+        for number, choose in enumerate([losing, reordering, at_random(step), at_random(step + 1)]):
+            survived = tmp_path / f"{step}-{number}"
+            directory.survives(survived, choose)
+            if (survived / MANIFEST).exists():
+                outcomes["committed"] += 1
+            else:
+                assert not is_done
+                outcomes[first_build_again(survived)] += 1
+            if (survived / MANIFEST).exists():
+                assert_whole(survived, FIRST)
+            shutil.rmtree(survived)
+        shutil.rmtree(scratch)
+        step += stride
+    assert outcomes["committed"]
+    assert outcomes["gone on with"] > outcomes["refused"]
+
+
+def first_build_again(folder: Path) -> str:
+    """What a half-written folder could be is either ours, and gone on with, or left alone."""
+    try:
+        writer = IndexWriter.create(folder, MODEL, resume=True)
+    except InputError as error:
+        if "choose another folder" not in str(error):
+            raise
+        return "refused"
+    with writer:
+        for number, version in FIRST.items():
+            if f"d{number}" not in writer:
+                writer.add(*make(number, paragraphs=1, words=8, version=version))
+        writer.commit()
+    return "gone on with"

@@ -156,3 +156,16 @@ def test_a_part_in_the_place_of_another_is_refused(sound: Path, tmp_path: Path) 
     (folder / "x").rename(folder / second)
     with pytest.raises(IndexDamagedError, match=r"not the one that the manifest names|larger than"):
         Snapshot.open(folder)
+
+
+def test_a_part_that_is_gone_or_a_file_is_damage_with_a_next_step(sound: Path, tmp_path: Path) -> None:
+    for kind in ("gone", "a file"):
+        folder = shutil.copytree(sound, tmp_path / kind)
+        part = next(folder.glob("*-segment"))
+        shutil.rmtree(part)
+        if kind == "a file":
+            part.write_bytes(b"")
+        (problem,) = verify(folder).problems
+        assert problem.startswith(f"{part}: missing or no folder; the index is damaged, restore it")
+        with pytest.raises(IndexDamagedError, match="restore it from a copy or build it again"):
+            Snapshot.open(folder)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import gc
 import os
 import resource
 import signal
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,30 +19,42 @@ import pytest
 from tests.index.made import MODEL, build, contents, make
 from tests.index.test_round_trip import assert_holds
 
-from denspi.errors import StorageError
-from denspi.index import IndexWriter, MergePolicy, Snapshot, WriterSettings, locks, merge_beside, verify
+from denspi.errors import IndexDamagedError, StorageError
+from denspi.index import IndexWriter, MergePolicy, Snapshot, WriterSettings, locks, merge_beside, part, verify
 from denspi.index.directory import Directory
 from denspi.index.leftovers import BUILDING, LOCK
 from denspi.index.locks import Wait
 from denspi.sparse import build as sparse_build
+from denspi.sparse.arrays import map_file
 
 EACH = WriterSettings(flush_words=1)
 NEVER = WriterSettings(inline_words=0, policy=MergePolicy(fanout=1000))
 
 
 def open_files() -> int:
+    gc.collect()  # what earlier tests left in cycles is not ours
     return len(os.listdir("/proc/self/fd"))
 
 
-@pytest.fixture
-def _few_files() -> Iterator[None]:
+@contextmanager
+def descriptors_below(limit: int) -> Iterator[None]:
     old = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (256, old[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, old)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, old[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, old)
 
 
-@pytest.mark.usefixtures("_few_files")
+@pytest.fixture
+def few_files() -> Iterator[int]:
+    """How many files are open at first; there may be 240 more."""
+    already = open_files()
+    with descriptors_below(already + 240):
+        yield already
+
+
+@pytest.mark.usefixtures("few_files")
 def test_many_segments_need_few_descriptors(tmp_path: Path) -> None:
     folder, made = tmp_path / "index", [make(n) for n in range(40)]
     build(folder, made, EACH)
@@ -56,6 +70,39 @@ def test_many_segments_need_few_descriptors(tmp_path: Path) -> None:
     merge_beside(folder, everything=True)
     assert len(Snapshot.open(folder).segments) == 1
     assert_holds(Snapshot.open(folder), [make(n) for n in range(60)])
+
+
+def test_going_on_with_many_segments_needs_few_descriptors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few_files: int
+) -> None:
+    """As in a real build, most components are large enough to be mapped, and each map has a descriptor."""
+    most_read_bytes = 1 << 10
+    monkeypatch.setattr(part, "_MOST_READ_BYTES", most_read_bytes)
+    folder, made = tmp_path / "index", [make(n, paragraphs=1, words=1500) for n in range(40)]
+    with IndexWriter.create(folder, MODEL, settings=EACH) as writer:
+        for document, rows in made:
+            writer.add(document, rows)
+    assert sum(path.stat().st_size > most_read_bytes for path in folder.glob("*-segment/*")) > 256
+    with IndexWriter.create(folder, MODEL, resume=True, settings=EACH) as writer:
+        assert writer.resumed_documents == 40
+        assert open_files() < few_files + 85
+        writer.commit()
+    assert verify(folder).problems == ()
+
+
+def test_a_file_too_many_is_no_damage(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    build(folder, [make(1)])
+    postings = next(folder.glob("*-segment/postings.npy"))
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    for use in (lambda: Snapshot.open(folder), lambda: map_file(postings)):
+        with (
+            descriptors_below(lowest_free),
+            pytest.raises(StorageError, match="too many files are open; allow more") as told,
+        ):
+            use()
+        assert not isinstance(told.value, IndexDamagedError)
 
 
 def test_more_segments_than_merge_at_once_give_the_same_bytes(tmp_path: Path) -> None:

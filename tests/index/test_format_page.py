@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 import zlib
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,9 @@ import pytest
 from tests.index.made import COMPACT, MODEL, build, make
 
 from denspi.index import IndexWriter, MergePolicy, ModelRecord, Snapshot, WriterSettings
+from denspi.sparse.ngrams import count_ngrams
 
+NUMPY_KINDS = {b"|u1": "B", b"<u2": "H", b"<u4": "I", b"<u8": "Q", b"<f4": "f"}
 FORMATS = {"int8": "b", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "float32": "f"}
 
 
@@ -41,6 +45,14 @@ class PlainPart:
         kind = self._types[name]
         content = self._content[name]
         return struct.unpack(f"<{len(content) // struct.calcsize(kind)}{kind}", content)
+
+    def array(self, name: str) -> tuple[int, ...]:
+        """One dimension in NumPy's format 1.0."""
+        content = self._content[name]
+        assert content[:8] == b"\x93NUMPY\x01\x00"
+        begin = 10 + struct.unpack("<H", content[8:10])[0]
+        kind = NUMPY_KINDS[re.search(rb"'descr': '(.*?)'", content[10:begin])[1]]  # type: ignore[index]
+        return struct.unpack(f"<{(len(content) - begin) // struct.calcsize(kind)}{kind}", content[begin:])
 
     def kind(self, name: str) -> str:
         return next(dtype for dtype, kind in FORMATS.items() if kind == self._types[name])
@@ -112,3 +124,58 @@ def test_a_plain_reader_finds_everything(tmp_path: Path, model: ModelRecord) -> 
                     codes = part.values(f"{side}s")[begin * width : end * width]
                     assert list(codes) == getattr(own, f"{side}s").ravel().tolist()
     assert found == Snapshot.open(folder).live.documents == 20
+
+
+class PlainTable:
+    """docs/sparse.md, "The stored segment": n-gram ids to counts, and where the list of each begins."""
+
+    def __init__(self, part: PlainPart, name: str) -> None:
+        low, small = part.array(f"{name}-low.npy"), part.array(f"{name}-small.npy")
+        rows, sums = part.array(f"{name}-group_rows.npy"), part.array(f"{name}-group_sums.npy")
+        large = part.array(f"{name}-large_rows.npy"), part.array(f"{name}-large_counts.npy")
+        counts = list(small)
+        for row, count in zip(*large, strict=True):
+            assert counts[row] == 255
+            counts[row] = count
+        low_bits = 16 if len(rows) == 257 else 8
+        self.counts: dict[int, int] = {}
+        self.places: dict[int, int] = {}
+        for group, (first, last) in enumerate(pairwise(rows)):
+            place = sums[group]
+            for row in range(first, last):
+                self.counts[group << low_bits | low[row]] = counts[row]
+                self.places[group << low_bits | low[row]] = place
+                place += counts[row]
+
+    def fingerprint(self, units: int) -> str:
+        ids, counts = list(self.counts), list(self.counts.values())
+        said = f"denspi-ngrams-1\0{units}\0{len(ids)}\0".encode()
+        said += struct.pack(f"<{len(ids)}I", *ids) + struct.pack(f"<{len(ids)}I", *counts)
+        return hashlib.sha256(said).hexdigest()[:16]
+
+
+def ngrams_of(text: str) -> dict[int, int]:
+    counted = count_ngrams(text)
+    return dict(zip(counted.ids.tolist(), counted.counts.tolist(), strict=True))
+
+
+def test_a_plain_reader_finds_the_words_of_every_unit(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    documents = [make(n, words=40)[0] for n in range(12)]
+    build(folder, [make(n, words=40) for n in range(12)])
+    content = json.loads((folder / "manifest.json").read_bytes())["content"]
+    fit = PlainPart(folder, content["fit"]["part"])
+    (units,) = fit.array("frequencies-units.npy")
+    frequencies = PlainTable(fit, "frequencies")
+    assert frequencies.fingerprint(units) == content["fit"]["fingerprint"]
+    (entry,) = content["segments"]
+    rows = PlainPart(folder, entry["rows"])
+    lists, postings = PlainTable(rows, "lengths"), rows.array("postings.npy")
+    many = dict(zip(rows.array("overflow.npy"), rows.array("overflow_counts.npy"), strict=True))
+    found: list[Counter[int]] = [Counter() for _ in range(units)]
+    for ngram, length in lists.counts.items():
+        for place in range(lists.places[ngram], lists.places[ngram] + length):
+            found[postings[place] >> 6][ngram] = many.get(place, postings[place] & 63)
+    texts = [text for each in documents for text in (each.title, *each.paragraph_texts())]
+    assert found == [ngrams_of(text) for text in texts]
+    assert frequencies.counts == lists.counts  # one segment, fitted whole

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from denspi.index import MergePolicy
 from denspi.index.manifest import Counts
-from denspi.index.merge_policy import Size, due_merges
+from denspi.index.merge_policy import Size, due_merges, next_group
 
 POLICY = MergePolicy()
 
@@ -63,3 +63,20 @@ def test_what_does_not_fit_together_merges_in_parts() -> None:
     """Five of 24 million words: four fit below the largest segment."""
     sizes = [Size(Counts(1, 1, each), each) for each in [24_000_000] * 5]
     assert next(due_merges(sizes, POLICY)) == range(4)
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=80), st.integers(2, 16))
+def test_groups_become_one_segment_and_the_last_merge_takes_as_many_as_it_may(
+    words: list[int], most: int
+) -> None:
+    while len(words) > 1:
+        group = next_group(words, most)
+        assert 2 <= len(group) <= most
+        if len(words) > most:  # no window of this length has fewer words, and none is longer than needed
+            sums = [sum(words[n : n + len(group)]) for n in range(len(words) - len(group) + 1)]
+            assert sums[group.start] == min(sums)
+            assert len(words) - len(group) + 1 >= most
+        else:
+            assert len(group) == len(words)
+        words = [*words[: group.start], sum(words[group.start : group.stop]), *words[group.stop :]]
+    assert next_group(words, most) == range(1)

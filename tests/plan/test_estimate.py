@@ -14,7 +14,6 @@ from denspi import Document, Index
 from denspi.build.index import SEGMENT_WORDS
 from denspi.build.model import model_for_new_index
 from denspi.corpus import read_corpus
-from denspi.index.merge import MOST_AT_ONCE
 from denspi.index.merge_policy import MergePolicy
 from denspi.index.rows import CodeLayout
 from denspi.plan import Load, estimate, measured_constants
@@ -61,16 +60,27 @@ def test_memory_and_time() -> None:
     assert plan.search_memory_bytes == 3000 + 500 + 500
 
 
-@pytest.mark.parametrize("segments", [1, 2, 16, 17, 31, 32, 100])
-def test_what_is_merged_stays_until_the_commit(segments: int) -> None:
-    """As `Draft` merges: the first sixteen, then their result with the next fifteen, and so on."""
-    sizes, written = [1] * segments, segments
-    while len(sizes) > 1:
-        merged = sum(sizes[:MOST_AT_ONCE])
-        sizes = [merged, *sizes[MOST_AT_ONCE:]]
-        written += merged
+@pytest.mark.parametrize(
+    ("segments", "on_the_way"),
+    [(2, 0), (16, 0), (17, 2), (20, 5), (31, 16), (32, 18), (60, 47), (240, 239), (300, 300)],
+)
+def test_what_is_flushed_and_merged_stays_until_the_commit(segments: int, on_the_way: int) -> None:
+    """By hand: of 60, the last merge takes groups of 16, 16 and 15 and 13 as they were flushed."""
     plan = estimate(load(segments * SEGMENT_WORDS), FLAT)
-    assert plan.building_disk_bytes == pytest.approx(plan.disk_bytes * written / segments, rel=1e-3)
+    copies = 2 + on_the_way / segments
+    assert plan.building_disk_bytes == pytest.approx(plan.disk_bytes * copies, rel=1e-3)
+
+
+def test_one_segment_is_merged_with_nothing() -> None:
+    plan = estimate(load(SEGMENT_WORDS), FLAT)
+    assert plan.building_disk_bytes == pytest.approx(plan.disk_bytes, rel=1e-3)
+
+
+def test_what_leads_to_one_segment_is_gone_before_the_next() -> None:
+    policy = MergePolicy(largest_words=60 * SEGMENT_WORDS)
+    plan = estimate(load(10 * 60 * SEGMENT_WORDS), FLAT, policy)
+    assert plan.segments == 10
+    assert plan.building_disk_bytes == pytest.approx(plan.disk_bytes * (2 + 47 / 600), rel=1e-3)
 
 
 def test_a_vocabulary_grows_slower_than_the_text() -> None:

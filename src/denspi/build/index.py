@@ -8,6 +8,7 @@ what is already encoded and written is kept aside: the same changes, made again,
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from denspi.build.info import IndexInfo, describe
 from denspi.build.lists import attach_missing_lists
 from denspi.build.long_paragraphs import with_short_paragraphs
 from denspi.build.model import DEFAULT_MODEL, IndexModel, model_for_new_index, model_of_index
+from denspi.build.open_files import allow_open_files
 from denspi.build.parts import Outdated, parts_from
 from denspi.build.pipeline import Progress, encode_into, size_of, why_not
 from denspi.build.resuming import Resumed
@@ -26,7 +28,8 @@ from denspi.build.workers import WorkerSettings
 from denspi.corpus.records import Item, shortened
 from denspi.dense.encoder import PhraseEncoder
 from denspi.errors import IndexLockedError, InputError, ModelError
-from denspi.index.leftovers import strangers
+from denspi.index.directory import Directory
+from denspi.index.leftovers import foreign_entry
 from denspi.index.locks import Wait
 from denspi.index.manifest import MANIFEST
 from denspi.index.merge_beside import merge_beside
@@ -62,6 +65,7 @@ class Index:
         self._encoder: PhraseEncoder | None = None
         self._snapshot: Snapshot | None = None
         self._resumed = Resumed(writer, str(folder)) if writer else None
+        self._is_half_done = False  # `add` or `update` has failed after its first document
 
     @classmethod
     def create(
@@ -79,6 +83,7 @@ class Index:
         path = Path(folder)
         cls.check_new(path)
         chosen = model_for_new_index(model, precision)
+        allow_open_files()  # before what an interrupted build has written is opened
         writer = IndexWriter.create(path, chosen.record, resume=True, settings=_settings())
         return cls(path, chosen, writer, workers or WorkerSettings())
 
@@ -98,17 +103,18 @@ class Index:
     def check_new(folder: PathLike) -> None:
         """`InputError` unless `create` could begin, or go on with, an index there. Writes nothing."""
         path = Path(folder)
+        _require_no_dead_link(path)
         if not path.exists():
             return
         if not path.is_dir():
             raise InputError(f"{path}: is a file; name a folder for the index")
-        entries = sorted(os.listdir(path))
-        if MANIFEST in entries:
+        directory = Directory(path)
+        if MANIFEST in directory.entries():
             raise InputError(
                 f"{path}: already holds an index; add to it or update it, or choose another folder"
             )
-        if foreign := strangers(entries):
-            raise InputError(f"{path}: not empty (it holds {foreign[0]!r}); choose another folder")
+        if foreign := foreign_entry(directory):
+            raise InputError(f"{path}: not empty (it holds {foreign!r}); choose another folder")
 
     # Reading
 
@@ -144,13 +150,17 @@ class Index:
     # Changing
 
     def add(self, documents: Iterable[Document], on_progress: OnProgress = lambda _: None) -> Changes:
-        """Encode and add documents; `InputError` for one whose id is there already."""
+        """Encode and add documents; `InputError` for one whose id is there already.
+
+        If it fails after its first document, nothing can be changed or committed until `discard` or `close`.
+        """
         writer, resumed = self._writing()
         return self._change(documents, writer.add, resumed.is_added, on_progress)
 
     def update(self, documents: Iterable[Item], on_progress: OnProgress = lambda _: None) -> Changes:
         """Add documents, or put them in the place of those with their ids; unchanged ones cost nothing.
 
+        Of several with one id the last one stays. If it fails half way, it is as with `add`.
         A text file that had been indexed in parts and has fewer by now loses the others; not so where a
         `Skipped` among the documents says that it could not be read to its end.
         """
@@ -204,8 +214,9 @@ class Index:
     def merge(self, wait_seconds: float = 0.0, on_wait: Callable[[str], None] = lambda _: None) -> int:
         """Commit, then write all segments as few, without deleted documents. Scores stay as they are.
 
-        It copies beside whoever writes and needs the lock only at the end, where it waits so long for it:
-        `on_wait` hears for whom. `IndexLockedError` if that was not enough; what it copied is given up.
+        It waits so long for another merge, copies beside whoever writes, and needs the lock only at the end,
+        where it waits so long again: `on_wait` hears for whom. `IndexLockedError` if that was not enough, and
+        the copy is given up. `StorageError` beside changes of an interrupted run that can be gone on with.
         """
         self.commit()
         self._snapshot = None
@@ -219,11 +230,18 @@ class Index:
         self._writing()[0].refit()
         return self.commit(on_stopped)
 
+    def discard(self) -> None:
+        """Forget everything since the last commit, and let go of the write lock."""
+        if self._writer is not None:
+            self._writer.discard()
+            self.close()
+
     def close(self) -> None:
         """Let go of the write lock; what is not committed stays invisible."""
         if self._writer is not None:
             self._writer.close()
             self._writer = self._resumed = None
+            self._is_half_done = False
 
     def __enter__(self) -> Index:
         return self
@@ -241,7 +259,13 @@ class Index:
             return self.snapshot().generation
 
     def _writing(self) -> tuple[IndexWriter, Resumed]:
+        if self._is_half_done:
+            raise InputError(
+                f"{self.folder}: a change failed half way, so nothing is committed; "
+                "discard what came since the last commit, and make the changes again"
+            )
         if self._writer is None or self._resumed is None:
+            allow_open_files()
             writer = IndexWriter.open(self.folder, resume=True, settings=_settings())
             if self._model is not None and not writer.model.gives_the_rows_of(self._model.record):
                 writer.close()
@@ -257,7 +281,8 @@ class Index:
         is_done: Callable[[Document], bool],
         on_progress: OnProgress,
     ) -> Changes:
-        encoded, unchanged = Progress(), Progress()
+        encoded, unchanged, is_begun = Progress(), Progress(), False
+        waiting: Counter[str] = Counter()  # given to the encoder, which reads ahead, and not yet stored
 
         def to_encode() -> Iterator[Document]:
             nonlocal unchanged
@@ -265,11 +290,21 @@ class Index:
                 if reason := why_not(given):
                     raise InputError(f"{shortened(given.document_id or given.source)}: {reason}")
                 document = with_short_paragraphs(given)
-                if is_done(document):
+                # What the writer has of an id is not the last word while another of that id is on its way.
+                if not waiting[document.document_id] and is_done(document):
                     unchanged += size_of(document)
                     on_progress(Changes(encoded, unchanged))
                 else:
+                    waiting[document.document_id] += 1
                     yield document
+
+        def store_waiting(document: Document, rows: list[ParagraphRows]) -> None:
+            nonlocal is_begun
+            is_begun = True
+            store(document, rows)
+            waiting[document.document_id] -= 1
+            if not waiting[document.document_id]:
+                del waiting[document.document_id]
 
         def on_encoded(progress: Progress) -> None:
             nonlocal encoded
@@ -281,7 +316,11 @@ class Index:
         def encode(paragraphs: Iterator[str]) -> Iterator[ParagraphRows]:
             return encode_anywhere(model, self.encoder, paragraphs, self._workers)
 
-        encode_into(to_encode(), encode, store, on_encoded)
+        try:
+            encode_into(to_encode(), encode, store_waiting, on_encoded)
+        except BaseException:
+            self._is_half_done |= is_begun or bool(unchanged.documents)  # those of another run are taken over
+            raise
         return Changes(encoded, unchanged)
 
 
@@ -292,9 +331,16 @@ def verify_index(folder: PathLike, on_bytes: Callable[[int], None] = lambda _: N
 
 def _folder(folder: PathLike) -> Path:
     path = Path(folder)
+    _require_no_dead_link(path)
     if path.exists() and not path.is_dir():
         raise InputError(f"{path}: is a file; name the folder of an index")
     return path
+
+
+def _require_no_dead_link(path: Path) -> None:
+    """`InputError` for a link to nothing, or to itself; a link to a folder is as good as the folder."""
+    if path.is_symlink() and not path.exists():
+        raise InputError(f"{path}: a link that leads nowhere; remove it, or name another folder")
 
 
 def _settings() -> WriterSettings:

@@ -5,6 +5,7 @@ Heavy imports stay inside the functions.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -41,7 +42,7 @@ def index_command(
         typer.Option("--output", metavar="INDEX", help="The folder of the new index.", show_default=False),
     ],
     model: Annotated[
-        str, typer.Option("--model", metavar="small|base|DIR", help="A packaged model, or a model folder.")
+        str, typer.Option("--model", metavar="small|DIR", help="A packaged model, or a model folder.")
     ] = "small",
     precision: Annotated[
         str, typer.Option("--precision", metavar="int8|compact", help="How vectors are stored.")
@@ -90,10 +91,11 @@ class _Source:
         self.paths = existing_paths(paths)
         self.names = [shown(path) for path in self.paths]
         self.report = CorpusReport.of_paths(self.names)
+        real = Path(os.path.realpath(index))  # which, unlike `resolve`, takes links that lead to themselves
         self._index_below = {
-            place: shown(path / index.resolve().relative_to(path.resolve())) + "/"
+            place: shown(path / real.relative_to(path.resolve())) + "/"
             for place, path in enumerate(self.paths)
-            if index.resolve().is_relative_to(path.resolve())
+            if real.is_relative_to(path.resolve())
         }
 
     def documents(self) -> Iterator[Document]:
@@ -146,7 +148,6 @@ class _Source:
 
 def _run(index: Index, source: _Source, change: Callable[[OnProgress], Changes]) -> None:
     """Encode with a bar, commit, and say what was done."""
-    _allow_open_files()
     started = time.monotonic()
     total_words = source.count_words() if sys.stderr.isatty() else 0
     text = "{task.fields[documents]:,} documents, {task.fields[rate]:,.0f} words/s"
@@ -172,14 +173,6 @@ def _run(index: Index, source: _Source, change: Callable[[OnProgress], Changes])
     info = index.info()
     held = f"{counted(info.documents, 'document')}, {size_shown(info.bytes)}"
     typer.echo(f"{info.folder}: {held}, generation {generation}")
-
-
-def _allow_open_files() -> None:
-    """As many as the system lets us: a build holds each of its segments open until they are merged."""
-    import resource
-
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _summary(changes: Changes, seconds: float) -> str:

@@ -46,7 +46,9 @@ def merge_command(
     index: IndexFolder,
     wait_seconds: Annotated[
         float,
-        typer.Option("--wait", metavar="SECONDS", min=0, help="For a process that writes the index."),
+        typer.Option(
+            "--wait", metavar="SECONDS", min=0, help="For a process that writes or merges the index."
+        ),
     ] = 60,
 ) -> None:
     """Write all segments as few, without the deleted documents; no score changes."""
@@ -54,7 +56,7 @@ def merge_command(
 
     def say_waiting(holder: str) -> None:
         typer.echo(
-            f"denspi: {index}: merged, and waiting up to {wait_seconds:g} s for {holder}, who writes it",
+            f"denspi: {index}: waiting up to {wait_seconds:g} s for {holder}",
             err=True,
         )
 

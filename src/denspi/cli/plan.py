@@ -18,7 +18,7 @@ def plan_command(
         int, typer.Option("--words", metavar="N", min=1, help="Words of the collection.", show_default=False)
     ],
     model: Annotated[
-        str, typer.Option("--model", metavar="small|base|DIR", help="A packaged model, or a model folder.")
+        str, typer.Option("--model", metavar="small|DIR", help="A packaged model, or a model folder.")
     ] = "small",
     precision: Annotated[
         str, typer.Option("--precision", metavar="int8|compact", help="How vectors are stored.")

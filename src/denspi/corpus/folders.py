@@ -24,6 +24,8 @@ def existing_paths(paths: PathLike | Iterable[PathLike]) -> tuple[Path, ...]:
     found = tuple(Path(path) for path in given)
     if not found:
         raise InputError("no path given; name at least one file or folder")
+    if any(os.fspath(path) == "" for path in given):  # `Path` takes it for "."; a variable nobody set, rather
+        raise InputError("an empty path; name a file or folder ('.' is the current one)")
     for path in found:
         try:
             mode = path.stat().st_mode

@@ -6,13 +6,14 @@ Lines are read one at a time, and each bad line is skipped on its own. Blank lin
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
 from denspi.corpus.encoding import decode_chunks, encoding_of
 from denspi.corpus.files import ByteStream, CorpusFile, TruncatedError, UnreadableError
 from denspi.corpus.paragraphs import split_paragraphs
-from denspi.corpus.records import Item, Skipped
+from denspi.corpus.records import DEEPEST_METADATA, Item, Skipped, is_shallow, shortened
 from denspi.types import Document
 
 LONGEST_LINE_BYTES = 64 << 20
@@ -49,12 +50,14 @@ def _document(line: bytes, default_id: str, source: str) -> Document:
         raise UnreadableError(f"field 'text' is {_kind(text)}, not a string")
     if not isinstance(title, str | None):
         raise UnreadableError(f"field 'title' is {_kind(title)}, not a string")
+    if not is_shallow(fields):
+        raise UnreadableError(f"metadata of more than {DEEPEST_METADATA} levels; nest them less deeply")
     return Document(document_id, title or document_id, text, split_paragraphs(text), source, fields)
 
 
 def _parse(line: bytes) -> dict[str, object]:
     try:
-        value = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+        value = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise UnreadableError(
             f"not UTF-8 text (0x{line[error.start]:02x} in the line's byte {error.start})"
@@ -80,6 +83,13 @@ def _id(value: object, default_id: str) -> str:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if math.isinf(value):  # Python reads 1e999 so, and could not write it as JSON again
+        raise ValueError(f"{shortened(number, 40)} is too large a number")
+    return value
 
 
 def _kind(value: object) -> str:

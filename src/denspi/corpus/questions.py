@@ -1,4 +1,4 @@
-"""Files of questions: one a line, JSON Lines with ``question`` and perhaps ``id``, or SQuAD's layout.
+"""Files of questions: one a line, JSON (Lines or a list) with ``question`` and perhaps ``id``, or SQuAD's.
 
 The content tells which; .gz and .bz2 are read as they are. One line that cannot be used refuses the file: an
 answer that is missing would be noticed too late.
@@ -34,6 +34,8 @@ def read_questions(path: PathLike) -> list[Question]:
     if not lines:
         raise InputError(f"{name}: holds no question")
     first = lines[0][1].lstrip()
+    if first.startswith("[") and (listed := _listed(text)) is not None:
+        return [_of_fields(each, f"{name}, question {n}", str(n)) for n, each in enumerate(listed, 1)]
     if not first.startswith("{"):
         return [Question(str(number), line.strip()) for number, line in lines]
     if '"data"' in text and not _has_question(first):
@@ -63,9 +65,25 @@ def _of_object(line: str, place: str, default_id: str) -> Question:
         fields = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place}: not JSON ({error}); write an object with 'question'") from None
+    return _of_fields(fields, place, default_id)
+
+
+def _listed(text: str) -> list[object] | None:
+    """What a file holds that is one JSON list; None where it is none, but lines that begin with a bracket."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) and found else None
+
+
+def _of_fields(fields: object, place: str, default_id: str) -> Question:
+    if isinstance(fields, str):
+        return Question(default_id, fields)
     text = fields.get("question") if isinstance(fields, dict) else None
     if not isinstance(text, str):
         raise InputError(f"{place}: has no text under 'question'; write an object with 'question'")
+    assert isinstance(fields, dict)
     question_id = fields.get("id", default_id)
     if isinstance(question_id, bool) or not isinstance(question_id, str | int):
         raise InputError(f"{place}: field 'id' is neither a text nor a whole number")

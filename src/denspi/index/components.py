@@ -14,7 +14,7 @@ from denspi.index.jsonfields import Fields
 DTYPES = {name: np.dtype(name) for name in ("int8", "uint8", "uint16", "uint32", "uint64", "float32")}
 PART_NAME = re.compile(r"[0-9]{6,12}-(segment|norms|fit|tombstones|lists)")
 _COMPONENT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,60}(\.npy)?")
-_TABLE_LIMIT_BYTES = 1 << 30
+TABLE_LIMIT_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class PartRef:
         folder = fields.text("folder")
         if not PART_NAME.fullmatch(folder):
             raise fields.damaged("folder", "the name of a part")
-        return cls(folder, fields.count("table_bytes", _TABLE_LIMIT_BYTES), fields.text("table_sha256", 64))
+        return cls(folder, fields.count("table_bytes", TABLE_LIMIT_BYTES), fields.text("table_sha256", 64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Component:
             raise fields.damaged("dtype", f"one of {', '.join(DTYPES)}")
         if not 1 <= len(shape) <= 2:
             raise fields.damaged("shape", "one or two lengths")
-        size, digits = fields.count("bytes", 1 << 50), fields.text("checksums", _TABLE_LIMIT_BYTES)
+        size, digits = fields.count("bytes", 1 << 50), fields.text("checksums", TABLE_LIMIT_BYTES)
         component = cls(name, dtype, shape, np.zeros(0, np.uint32))
         if size != component.size_bytes:
             raise fields.damaged("bytes", f"{component.size_bytes}, as its shape needs")

@@ -1,7 +1,8 @@
 """The folder of an index: the only module that fsyncs, renames, locks and deletes.
 
 What a commit needs to survive a power failure is said here and nowhere else; everything else writes plain
-files and then names them to `sync`. Names are single path components, links are never followed.
+files and then names them to `sync`. Names are single path components; the folder itself may be a link, links
+inside it are never followed.
 Tests replace the six methods under "what reaches the disk" to lose, reorder and interrupt them.
 """
 
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from denspi.errors import IndexDamagedError, StorageError
+from denspi.errors import TOO_MANY_FILES, IndexDamagedError, StorageError
 from denspi.index.locks import NO_WAIT, Lease, Lock, Wait, lease_file, lock_file, nobody_leases
 
 LEASED = "table.json"
@@ -166,17 +167,18 @@ class Directory:
             raise FileNotFoundError(path) from None
         except OSError as error:
             raise _explained(error, self.path) from error
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode) or path.parent.is_symlink():
+        is_linked = bool(folder) and path.parent.is_symlink()  # the index folder itself may be a link
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode) or is_linked:
             os.close(descriptor)
             raise IndexDamagedError(f"{path}: not an ordinary file; the index is damaged or not one of ours")
         return os.fdopen(descriptor, "rb")
 
     # Locks
 
-    def lock(self, name: str, wait: Wait = NO_WAIT) -> Lock:
-        """The exclusive lock `name`, or IndexLockedError that says who has it."""
+    def lock(self, name: str, wait: Wait = NO_WAIT, doing: str = "writing") -> Lock:
+        """The exclusive lock `name`, or IndexLockedError that says who has it, `doing` what."""
         with self.reporting():
-            return lock_file(self.path / name, wait)
+            return lock_file(self.path / name, wait, doing)
 
     def holds(self, lock: Lock, name: str) -> bool:
         """Whether a lock that was taken as `name` still keeps others out."""
@@ -215,6 +217,8 @@ def _explained(error: OSError, folder: Path) -> StorageError:
         return StorageError(f"{path}: permission denied; give yourself access to the index folder")
     if error.errno == errno.EROFS:
         return StorageError(f"{path}: read-only file system; use a folder that can be written")
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return StorageError(f"{path}: {TOO_MANY_FILES}")
     if error.errno == errno.ELOOP:
         return IndexDamagedError(f"{path}: a link instead of a file; the index is damaged or not one of ours")
     reason = error.strerror or type(error).__name__

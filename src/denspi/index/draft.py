@@ -7,6 +7,7 @@ here is visible to anybody.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from denspi.index.components import PartRef
 from denspi.index.directory import Directory
 from denspi.index.manifest import Counts, Fit, Manifest, ModelRecord
 from denspi.index.merge import MOST_AT_ONCE, Source, merge_rows
-from denspi.index.merge_policy import MergePolicy, due_merges, joined_runs
+from denspi.index.merge_policy import MergePolicy, due_merges, joined_runs, next_group
 from denspi.index.part import PartReader, PartWriter
 from denspi.index.rows import ParagraphRows
 from denspi.index.segment import SegmentReader
@@ -49,6 +50,7 @@ class Draft:
             entries = manifest.segments
             self.segments = [open_committed(directory, entry, model, fingerprint) for entry in entries]
         self.can_be_resumed = True
+        self._unrecorded: set[str] = set()  # folders of merged segments that no log and no manifest names
 
     @property
     def live_units(self) -> int:
@@ -145,9 +147,14 @@ class Draft:
 
     def _merge(self, run: range) -> None:
         while len(run) > MOST_AT_ONCE:
+            words = [each.size.live.words for each in self.segments[run.start : run.stop]]
+            group = next_group(words, MOST_AT_ONCE)
             before = len(self.segments)
-            self._merge(run[:MOST_AT_ONCE])
+            self._merge_group(run[group.start : group.stop])
             run = range(run.start, run.stop - (before - len(self.segments)))
+        self._merge_group(run)
+
+    def _merge_group(self, run: range) -> None:
         chosen = self.segments[run.start : run.stop]
         sources = [each.source for each in chosen if not each.is_deleted.all()]
         if not sources:
@@ -157,6 +164,7 @@ class Draft:
         merged = open_written(self._directory, rows, counts, self.model)
         if all(each.norms is not None for each in chosen):
             self._gather_norms(merged, sources)
+        self._unrecorded.add(rows.folder)
         self._replace(run, [merged])
 
     def _gather_norms(self, merged: WorkingSegment, sources: Sequence[Source]) -> None:
@@ -171,6 +179,21 @@ class Draft:
         self.can_be_resumed &= not any(each.is_committed for each in replaced)
         for segment in replaced:
             segment.reader.release()
+            self._remove_unrecorded(segment)
+
+    def _remove_unrecorded(self, segment: WorkingSegment) -> None:
+        """What only led to a larger merge would else stay until the commit, on a disk that it may fill.
+
+        Flushed segments do stay: the log names them, and after a crash the same merges are done again from
+        them, so that the index is the same byte for byte.
+        """
+        if segment.rows.folder not in self._unrecorded:
+            return
+        self._unrecorded.remove(segment.rows.folder)
+        with suppress(StorageError):  # the commit will remove it, or the next writer
+            for part in (segment.norms, segment.rows):
+                if part is not None:
+                    self._directory.remove_folder(part.folder)
 
     # Finishing
 
@@ -197,6 +220,7 @@ class Draft:
     def is_now(self, manifest: Manifest) -> None:
         """It has been committed: the next changes are changes to it."""
         self._base, self.can_be_resumed = manifest, True
+        self._unrecorded.clear()
         for segment in self.segments:
             segment.is_committed, segment.is_resumed = True, False
 
@@ -206,6 +230,7 @@ class Draft:
         """Note what has been written so far, if it could be gone on with."""
         if self.can_be_resumed:
             base = self._base.generation if self._base else 0
+            self._unrecorded.clear()  # before: from the moment the log may name a part, it must be there
             log.record(base, self.next_part, self.model, self.segments)
 
     def resume(self, building: Building) -> int:

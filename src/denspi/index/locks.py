@@ -63,7 +63,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """How long to wait for a lock that somebody holds; `on_wait` hears of the holder, once, at the start."""
+    """How long to wait for a lock that somebody holds; `on_wait` hears who does what, once, at the start."""
 
     seconds: float = 0.0
     on_wait: Callable[[str], None] = lambda _: None
@@ -72,28 +72,30 @@ class Wait:
 NO_WAIT = Wait()
 
 
-def lock_file(path: Path, wait: Wait) -> Lock:
-    """Take the lock, or raise IndexLockedError with the holder's process and host."""
+def lock_file(path: Path, wait: Wait, doing: str) -> Lock:
+    """Take the lock, or raise IndexLockedError with the holder's process and host, and what it is `doing`."""
     deadline = time.monotonic() + wait.seconds
-    lock = _lock_once(path, wait, deadline)
+    lock = _lock_once(path, wait, deadline, doing)
     while not lock.is_of(path):  # somebody removed the file between our opening and locking it
         lock.forget()
-        lock = _lock_once(path, wait, deadline)
+        lock = _lock_once(path, wait, deadline, doing)
     return lock
 
 
-def _lock_once(path: Path, wait: Wait, deadline: float) -> Lock:
+def _lock_once(path: Path, wait: Wait, deadline: float, doing: str) -> Lock:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         is_told = False
         while not _flock(descriptor, fcntl.LOCK_EX):
             if not time.monotonic() < deadline:  # a wait that is no number is none
-                so_far = f"is still writing it, after {wait.seconds:g} s" if wait.seconds else "is writing it"
+                so_far = (
+                    f"is still {doing} it, after {wait.seconds:g} s" if wait.seconds else f"is {doing} it"
+                )
                 raise IndexLockedError(
                     f"{path.parent}: {_holder(descriptor)} {so_far}; wait for it to finish, or stop it"
                 )
             if not is_told:
-                wait.on_wait(_holder(descriptor))
+                wait.on_wait(f"{_holder(descriptor)}, which is {doing} it")
                 is_told = True
             time.sleep(_POLL_SECONDS)
     except BaseException:
@@ -106,11 +108,19 @@ def _lock_once(path: Path, wait: Wait, deadline: float) -> Lock:
     return lock
 
 
+def names_holder(content: bytes) -> bool:
+    """Whether the content of a lock file is what `lock_file` writes there."""
+    try:
+        return bool(json.loads(content).keys() == {"pid", "host"})
+    except (ValueError, AttributeError):
+        return False
+
+
 def lease_file(path: Path) -> Lease | None:
     """A shared lock; None if the file is gone, or about to be deleted."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # or a file lies in the place of its folder
         return None
     try:
         is_held = _flock(descriptor, fcntl.LOCK_SH)

@@ -227,6 +227,12 @@ class Manifest:
         return (self.fit.part, *(part for segment in self.segments for part in segment.parts))
 
     @property
+    def fingerprint(self) -> str:
+        """Of all that is stored: two indexes with the same one give the same answers."""
+        tables = "".join(part.table_sha256 for part in self.parts)
+        return hashlib.sha256(tables.encode()).hexdigest()[:16]
+
+    @property
     def live(self) -> Counts:
         """What a search can find in all segments."""
         return sum((segment.live for segment in self.segments), Counts())

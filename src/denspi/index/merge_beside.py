@@ -10,15 +10,16 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from denspi.errors import IndexLockedError
 from denspi.index.directory import Directory
-from denspi.index.leftovers import MERGE_LOCK, MERGING
+from denspi.index.leftovers import LOCK, MERGE_LOCK, MERGING
 from denspi.index.locks import NO_WAIT, Wait
 from denspi.index.merge import MOST_AT_ONCE, Source, merge_rows
-from denspi.index.merge_policy import MergePolicy, Size, due_merges, joined_runs
+from denspi.index.merge_policy import MergePolicy, Size, due_merges, joined_runs, next_group
 from denspi.index.part import PartWriter
 from denspi.index.segment import SegmentReader
 from denspi.index.snapshot import Snapshot, open_snapshot
-from denspi.index.unfinished import UnfinishedError
+from denspi.index.unfinished import UnfinishedError, find_unfinished
 from denspi.index.writer import IndexWriter
 
 
@@ -31,38 +32,58 @@ def merge_beside(
 ) -> int:
     """Merge what the policy says, or `everything` into as few segments as it allows; the last generation.
 
-    Waits so long for a writer to finish before each commit; IndexLockedError if it does not, or if another
-    merge is running. What was committed before that stays merged. Where that writer was interrupted, its
-    changes could still be gone on with: then nothing more is merged.
+    Waits so long for another merge, and for a writer to finish before each commit; IndexLockedError if it
+    does not. What was committed before that stays merged. Where a writer was interrupted, its changes could
+    still be gone on with: nothing more is merged, and whoever asked for `everything` has an UnfinishedError.
     """
     directory, policy = directory or Directory(folder), policy or MergePolicy()
-    lock = directory.lock(MERGE_LOCK)
+    lock = directory.lock(MERGE_LOCK, wait, "merging")
     try:
         if MERGING in directory.entries():
             directory.remove_folder(MERGING)
         while True:
             with closing(open_snapshot(directory)) as snapshot:
-                chosen = _next_run(snapshot, everything, policy)[:MOST_AT_ONCE]
+                chosen = _next_group(snapshot, everything, policy)
                 if not chosen:
                     return snapshot.generation
                 try:
+                    _require_finished(directory, snapshot)
                     _merge(directory, folder, chosen, wait, snapshot)
                 except UnfinishedError:
+                    if everything:
+                        raise
                     return snapshot.generation
     finally:
         lock.release()
 
 
-def _next_run(snapshot: Snapshot, everything: bool, policy: MergePolicy) -> Sequence[SegmentReader]:
-    entries, segments = snapshot.manifest.segments, snapshot.segments
+def _require_finished(directory: Directory, snapshot: Snapshot) -> None:
+    """UnfinishedError before the copying, where it would be given up at its end; not beside a live writer."""
+    if find_unfinished(directory, snapshot.generation, snapshot.model) is None:
+        return
+    try:
+        lock = directory.lock(LOCK)
+    except IndexLockedError:  # whose changes they are
+        return
+    try:
+        if find_unfinished(directory, snapshot.generation, snapshot.model) is not None:
+            raise UnfinishedError.at(directory)
+    finally:
+        lock.release()
+
+
+def _next_group(snapshot: Snapshot, everything: bool, policy: MergePolicy) -> Sequence[SegmentReader]:
+    entries = snapshot.manifest.segments
     sizes = [Size(entry.live, entry.counts.words) for entry in entries]
     if everything:
-        for run in joined_runs(sizes, policy):
-            if len(run) > 1 or entries[run.start].deleted.documents:
-                return segments[run.start : run.stop]
+        runs = joined_runs(sizes, policy)
+        run = next((each for each in runs if len(each) > 1 or entries[each.start].deleted.documents), None)
+    else:
+        run = next(due_merges(sizes, policy), None)
+    if run is None:
         return ()
-    due = next(due_merges(sizes, policy), None)
-    return segments[due.start : due.stop] if due else ()
+    group = next_group([sizes[number].live.words for number in run], MOST_AT_ONCE)
+    return snapshot.segments[run.start + group.start : run.start + group.stop]
 
 
 def _merge(

@@ -59,6 +59,18 @@ def joined_runs(sizes: Sequence[Size], policy: MergePolicy) -> list[range]:
     return runs
 
 
+def next_group(words: Sequence[int], most: int) -> range:
+    """Which neighbours of a run to merge first, where at most so many can be at once; do it and ask again.
+
+    Those that have the fewest words together, and no more of them than are needed for the last merge to take
+    all that is left: so a word is copied about once a level of a tree, and not with every further group.
+    """
+    size = len(words) if len(words) <= most else min(most, len(words) - most + 1)
+    together = [sum(words[first : first + size]) for first in range(len(words) - size + 1)]
+    first = together.index(min(together))
+    return range(first, first + size)
+
+
 def _end_of_run(
     first: int, level: int, levels: Sequence[int], words: Sequence[int], policy: MergePolicy
 ) -> int:

@@ -119,7 +119,10 @@ class PartReader:
     def __init__(self, directory: Directory, ref: PartRef) -> None:
         lease = directory.lease(ref.folder)
         if lease is None:
-            raise PartGoneError(f"{directory.path / ref.folder}: missing; the index is damaged")
+            raise PartGoneError(
+                f"{directory.path / ref.folder}: missing or no folder; the index is damaged, restore it "
+                "from a copy or build it again"
+            )
         self._lease = lease
         self.directory = directory
         self.ref = ref
@@ -150,7 +153,10 @@ class PartReader:
         found = self._components.get(name)
         where = f"{self.path / name}"
         if found is None:
-            raise IndexDamagedError(f"{where}: missing from the table; the index is damaged")
+            raise IndexDamagedError(
+                f"{where}: missing from the table; the index is damaged, restore it from a copy or "
+                "build it again"
+            )
         row_shape = () if columns is None else (columns,)
         if found.dtype not in dtypes or found.shape[1:] != row_shape:
             raise IndexDamagedError(
@@ -168,9 +174,12 @@ class PartReader:
         return found.shape[0] if found else 0
 
     def check_all(self) -> None:
-        """Check every byte of every component, without keeping them in memory."""
+        """Check every byte of every component, without keeping them in memory or open.
+
+        A mapped component has a descriptor: checking hundreds of parts must not end with all of them.
+        """
         for each in self.components:
-            self.get(each.name, each.dtype, columns=each.columns).check_all()
+            (self._opened.get(each.name) or self._open(each)).check_all()
 
     def release(self) -> None:
         """Allow the part to be deleted; what is mapped stays readable, what is not yet may be gone."""

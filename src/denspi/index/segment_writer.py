@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from denspi.corpus.records import shortened
+from denspi.corpus.records import DEEPEST_METADATA, is_shallow, shortened
 from denspi.errors import InputError
 from denspi.index.components import PartRef
 from denspi.index.manifest import Counts, ModelRecord
@@ -30,7 +30,6 @@ from denspi.types import Document
 SIDES = ("start", "end")
 PLACES = tuple(f"{side}_{what}" for side in SIDES for what in ("words", "chars"))
 ROWS_LIMIT = (1 << 32) - 1
-_DEEPEST = 64
 _NARROWEST = (1 << 16) - 1
 
 
@@ -63,8 +62,8 @@ def encode_record(document: Document) -> bytes:
     """Everything about a document but its text and paragraphs, as one JSON list."""
     record = [document.document_id, document.title, document.source, dict(document.metadata)]
     name = repr(shortened(document.document_id))
-    if not _is_shallow(record[-1], _DEEPEST):
-        raise InputError(f"{name}: metadata of more than {_DEEPEST} levels; nest them less deeply")
+    if not is_shallow(record[-1]):
+        raise InputError(f"{name}: metadata of more than {DEEPEST_METADATA} levels; nest them less deeply")
     try:
         encoded = json.dumps(record, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -92,17 +91,6 @@ def _check_size(document: Document, size_bytes: int, what: str) -> None:
             f"{shortened(document.document_id)!r}: {what} of {size_bytes} bytes, an index holds "
             f"{STRETCH_LIMIT_BYTES} of a document; split it"
         )
-
-
-def _is_shallow(value: object, levels: int) -> bool:
-    """Whether dicts and lists are nested no deeper: whoever reads them may be deep in a stack himself."""
-    within: list[Any] = [value]
-    for _ in range(levels):
-        inner = [each.values() if isinstance(each, dict) else each for each in within]
-        within = [each for one in inner for each in one if isinstance(each, dict | list | tuple)]
-        if not within:
-            return True
-    return False
 
 
 def place_dtypes(largest: dict[str, int]) -> dict[str, np.dtype[Any]]:

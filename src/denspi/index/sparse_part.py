@@ -45,10 +45,13 @@ def open_postings(part: PartReader, counts: Counts) -> Segment:
     if len(documents) and int(documents.max()) >= segment.document_count:
         raise IndexDamagedError(f"{part.path / 'unit_documents.npy'}: names no documents; damaged")
 
+    # Not `segment` and `stored` themselves: in a cycle they would keep their maps, and descriptors, for long.
+    name, unit_count = stored.name, segment.unit_count
+
     def inspect(first_byte: int, content: NDArray[np.uint8]) -> None:
         postings = content[max(0, header_bytes - first_byte) :].view(np.uint32)
-        if len(postings) and int(postings.max()) >> int(COUNT_BITS) >= segment.unit_count:
-            raise IndexDamagedError(f"{stored.name}: names paragraphs that are not there; damaged")
+        if len(postings) and int(postings.max()) >> int(COUNT_BITS) >= unit_count:
+            raise IndexDamagedError(f"{name}: names paragraphs that are not there; damaged")
 
     stored.inspect_with(inspect)
     return segment

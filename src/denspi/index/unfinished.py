@@ -23,6 +23,13 @@ from denspi.index.working import WorkingSegment
 class UnfinishedError(StorageError):
     """Somebody's changes were flushed and not committed; they could still be gone on with."""
 
+    @classmethod
+    def at(cls, directory: Directory) -> UnfinishedError:
+        """Its one line."""
+        return cls(
+            f"{directory.path}: holds unfinished changes; first go on with the command that began them"
+        )
+
 
 def find_unfinished(directory: Directory, generation: int, model: ModelRecord) -> Building | None:
     """What an interrupted writer had flushed on top of `generation`; InputError if with another model."""

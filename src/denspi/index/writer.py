@@ -22,7 +22,7 @@ from denspi.index.directory import Directory
 from denspi.index.draft import Draft
 from denspi.index.fit import is_due
 from denspi.index.hold import Hold
-from denspi.index.leftovers import remove_leftovers, remove_unnamed, strangers
+from denspi.index.leftovers import foreign_entry, remove_leftovers, remove_unnamed
 from denspi.index.locks import NO_WAIT, Wait
 from denspi.index.manifest import MANIFEST, MANIFEST_LIMIT_BYTES, Counts, ModelRecord
 from denspi.index.merge import Source
@@ -67,9 +67,7 @@ class IndexWriter:
             assert recorded is not None
             self._resumed_documents = 0
             if keep_unfinished and find_unfinished(directory, self.generation, recorded):
-                raise UnfinishedError(
-                    f"{directory.path}: unfinished changes; go on with the command that began them"
-                )
+                raise UnfinishedError.at(directory)
             self._draft = self._begin(recorded, resume)
         except BaseException:
             self._hold.release()
@@ -88,11 +86,10 @@ class IndexWriter:
         """A new index. With `resume`, go on with a first build that was interrupted, if there is one."""
         directory = directory or Directory(folder)
         directory.create()
-        entries = directory.entries()
-        if MANIFEST in entries:
+        if MANIFEST in directory.entries():
             raise InputError(f"{folder}: already holds an index; add to it, or choose another folder")
-        if foreign := strangers(entries):
-            raise InputError(f"{folder}: not empty (it holds {foreign[0]!r}); choose another folder")
+        if foreign := foreign_entry(directory):
+            raise InputError(f"{folder}: not empty (it holds {foreign!r}); choose another folder")
         return cls(directory, model, resume, settings)
 
     @classmethod

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from denspi.build.index import SEGMENT_WORDS
 from denspi.index.lists import FEWEST_STARTS, list_count
 from denspi.index.merge import MOST_AT_ONCE
-from denspi.index.merge_policy import MergePolicy
+from denspi.index.merge_policy import MergePolicy, next_group
 from denspi.index.rows import CodeLayout
 from denspi.plan.measured import Measured
 from denspi.sparse.ngrams import BUCKET_BITS
@@ -110,13 +110,20 @@ def along(curve: Sequence[tuple[int, float]], words: float) -> float:
 
 
 def _while_building(in_all: float, signs: float, policy: MergePolicy) -> float:
-    """Whatever is merged stays until the commit: small segments, what they become first, and the last ones.
-
-    The first merge of a run takes `MOST_AT_ONCE` of its segments, the next one its result and more of them.
-    """
+    """What is flushed and what it becomes stay until the commit; what leads there, until it is merged."""
     count = math.ceil(min(signs, policy.largest_words) / SEGMENT_WORDS)
-    merged = range(MOST_AT_ONCE, count, MOST_AT_ONCE - 1)  # segments, after each merge but the last
-    return in_all * (2 + sum(merged) / count if count > 1 else 1)
+    if count <= 1:
+        return in_all
+    return in_all * (2 + _on_the_way(count) / max(count, signs / SEGMENT_WORDS))
+
+
+def _on_the_way(count: int) -> int:
+    """Flushed segments of a run that are on the disk once more when the run is merged at last."""
+    sizes = [1] * count
+    while len(sizes) > MOST_AT_ONCE:
+        group = next_group(sizes, MOST_AT_ONCE)
+        sizes[group.start : group.stop] = [sum(sizes[group.start : group.stop])]
+    return sum(each for each in sizes if each > 1) if count > MOST_AT_ONCE else 0
 
 
 def _row_bytes(load: Load, segments: int) -> dict[str, float]:

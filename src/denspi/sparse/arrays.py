@@ -6,6 +6,7 @@ Durability (fsync, rename) is the caller's business.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import DTypeLike, NDArray
 
-from denspi.errors import InputError
+from denspi.errors import TOO_MANY_FILES, InputError, StorageError
 
 _HEADER_LIMIT_BYTES = 10 + (1 << 16)  # magic, version, length, and what two bytes can count
 _ALIGNMENT_BYTES = 8
@@ -78,6 +79,8 @@ def map_file(path: Path) -> NDArray[np.uint8]:
     except FileNotFoundError:
         raise ArrayDamagedError(path, "missing") from None
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            raise StorageError(f"{path}: {TOO_MANY_FILES}") from None
         raise ArrayDamagedError(path, f"not readable ({error})") from None
 
 
