@@ -5,26 +5,43 @@ Only the names in ``__all__`` are public. Importing this package loads nothing h
 
 from typing import TYPE_CHECKING, Any
 
-from denspi.errors import DenspiError
+from denspi.errors import DenspiError, InputError
 from denspi.types import Answer, Document, Question, Span
 
 if TYPE_CHECKING:
     from denspi.build.index import Index
-    from denspi.search.searcher import Searcher
+    from denspi.search.candidates import Limits
+    from denspi.search.searcher import Reply, Searcher
 
 __version__ = "0.1.0"
 
-__all__ = ["Answer", "DenspiError", "Document", "Index", "Question", "Searcher", "Span", "__version__"]
+__all__ = [
+    "Answer",
+    "DenspiError",
+    "Document",
+    "Index",
+    "InputError",
+    "Limits",
+    "Question",
+    "Reply",
+    "Searcher",
+    "Span",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """Load `Index` or `Searcher`, and numpy with it, when somebody asks for it."""
+    """Load what needs numpy when somebody asks for it."""
     if name == "Index":
         from denspi.build.index import Index
 
         return Index
-    if name == "Searcher":
-        from denspi.search.searcher import Searcher
+    if name == "Limits":
+        from denspi.search.candidates import Limits
 
-        return Searcher
+        return Limits
+    if name in ("Reply", "Searcher"):
+        from denspi.search import searcher
+
+        return getattr(searcher, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

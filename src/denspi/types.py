@@ -91,6 +91,10 @@ class NgramMatch:
     paragraph: float  # to the paragraph part
 
 
+MAX_EVIDENCE = 10
+"""Other places that an answer lists at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Another place that gives the same answer."""

@@ -18,10 +18,12 @@ import pytest
 from tests.cli.test_shell import HEAVY
 
 from denspi import Index, cli
+from denspi.cli.answers_shown import print_reply
 from denspi.corpus import join_paragraphs, read_corpus
 from denspi.index import directory
 from denspi.sample import sample_articles_path
-from denspi.types import Document
+from denspi.search.searcher import Reply
+from denspi.types import Answer, Document, Evidence, NgramMatch, ScoreParts, Span
 
 IDS = ["danube", "forth-bridge", "great-fire-of-london"]
 QUESTION = "Who built Trajan's bridge over the Danube?"
@@ -323,3 +325,45 @@ def test_an_empty_line_ends_it(index: str) -> None:
     terminal.until("? ")
     terminal.type("\n")
     assert terminal.exit_code() == 0
+
+
+def test_a_field_that_no_document_has_is_a_slip(index: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["ask", index, QUESTION, "--where", "color=red"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "no document has this field; there are document_id, title, source, colour" in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_closed_standard_streams_are_no_crash(index: str) -> None:
+    command = f"{sys.executable} -m denspi ask {index}"
+    closed = subprocess.run(f"{command} <&-", shell=True, capture_output=True, text=True, check=False)
+    assert (closed.returncode, closed.stderr.count("\n")) == (2, 1)
+    assert "standard input is closed" in closed.stderr
+    unheard = subprocess.run(
+        f"{command} 'Which river?' >&-", shell=True, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (unheard.returncode, unheard.stderr) == (0, "")
+
+
+def test_an_answer_over_two_lines_stays_on_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    span = Span(0, 14)
+    answer = Answer(
+        text="Maria\n2. Donald",
+        document_id="a",
+        title="A\tB",
+        paragraph=0,
+        span=span,
+        context="Maria\n2. Donald",
+        context_span=span,
+        score=1.0,
+        parts=ScoreParts(1, 0, 0, 0, 0),
+        confidence=0.5,
+        evidence=tuple(Evidence("Maria", f"d{n}", "D", 0, span, "Maria", span, 1.0) for n in range(10)),
+        matches=tuple(NgramMatch(f"w{n}", 1.0, 0.5) for n in range(15)),
+    )
+    print_reply(Reply([answer], "hybrid", 1, 3, {"encode": 1.0}, None), explain=True)
+    shown = capsys.readouterr().out
+    assert shown.startswith("1. Maria 2. Donald\n   50% sure · A B (a), paragraph 1\n")
+    assert "and at least 7 more" in " ".join(shown.split())
+    assert "and 3 more 4.50" in " ".join(shown.split())

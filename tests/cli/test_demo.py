@@ -1,4 +1,5 @@
 import os
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from denspi import cli
+from denspi.cli import demo
 
 
 def test_demo_shows_the_corpus_and_what_is_found(
@@ -29,6 +31,31 @@ def test_demo_leaves_no_files_behind(
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     assert cli.run(["demo"]) == 0
     assert list(folder.iterdir()) == []
+
+
+def test_a_port_that_is_taken_is_said_before_anything_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert cli.run(["demo", "--serve", "--port", str(port)]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"denspi: 127.0.0.1 port {port}: ")
+    assert captured.out == ""
+
+
+def test_the_page_is_opened_where_somebody_looks_at_a_display(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(demo.webbrowser, "open", opened.append)
+    monkeypatch.setattr(demo.sys, "platform", "linux")
+    monkeypatch.setenv("DISPLAY", ":0")
+    demo._open_page("http://127.0.0.1:1")  # not a terminal
+    monkeypatch.setattr(demo.sys.stdout, "isatty", lambda: True, raising=False)
+    demo._open_page("http://127.0.0.1:2")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    demo._open_page("http://127.0.0.1:3")
+    assert opened == ["http://127.0.0.1:2"]
 
 
 @pytest.mark.slow

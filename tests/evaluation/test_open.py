@@ -360,3 +360,39 @@ def test_bad_use_is_one_line_and_exit_2(
     captured = capsys.readouterr()
     assert captured.err.startswith(f"denspi: {line}")
     assert (captured.err.count("\n"), captured.out) == (1, "")
+
+
+def test_an_id_that_stands_twice_is_refused(searcher: Searcher, articles: list[SquadArticle]) -> None:
+    with pytest.raises(InputError, match="stands there twice"):
+        evaluate_open(searcher, [*articles, *articles])
+
+
+def test_outcomes_of_another_index_are_not_taken(
+    index: Path, facts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As large, of as many documents, by the same model; only a name in it is another."""
+    other, state = tmp_path / "index", tmp_path / "state.jsonl"
+    with Index.create(other, "small") as made:
+        for each in read_corpus(facts):
+            assert isinstance(each, Document)
+            if each.document_id not in (MISSING, "Article_1"):
+                made.add([each])
+            elif each.document_id == "Article_1":
+                made.add([Document("other", each.title, each.text, each.paragraphs)])
+        made.commit()
+    asked = ["--data", str(facts), "--limit", "2", "--resume", str(state)]
+    assert cli.run(["evaluate", "open", str(index), *asked]) == 0
+    capsys.readouterr()
+    assert cli.run(["evaluate", "open", str(other), *asked]) == 2
+    assert "its evaluation has index" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("field", ["f1", "em", "prediction", "documents"])
+def test_an_outcome_of_other_types_is_no_outcome(field: str, tmp_path: Path) -> None:
+    path = tmp_path / "state.jsonl"
+    with OutcomeFile(path, {"k": 5}) as file:
+        file.add(Outcome("q", "print", "x", True, 1.0, True, 0.1, True, 3, {}))
+    head, line = path.read_text().splitlines()
+    path.write_text(head + "\n" + json.dumps(json.loads(line) | {field: ["x"]}) + "\n")
+    with pytest.raises(InputError, match="not an outcome"):
+        OutcomeFile(path, {"k": 5})

@@ -68,3 +68,21 @@ def test_near_borders_are_the_right_ones(text: str, data: st.DataObject) -> None
         for look_back in (0, 1, 7, 240):
             patch.setattr(evidence, "_LOOK_BACK", look_back)
             assert sentence_around(text, span) == plain_sentence(text, span)
+
+
+def test_of_a_sentence_without_end_only_what_is_near_is_shown() -> None:
+    text = "item one, " * 500 + "the name of Ada Lovelace, " + "item two, " * 500
+    start_char = text.index("Ada")
+    span = Span(start_char, start_char + 12)
+    near = sentence_around(text, span)
+    assert "Ada Lovelace" in near.of(text)
+    assert len(near) <= 12 + 2 * 300
+    assert text[near.start_char - 1].isspace()  # cut between words
+    assert text[near.end_char].isspace()
+    assert len(sentence_around(text.replace(" ", ""), Span(2500, 2510))) <= 610
+
+
+def test_sentences_end_in_other_scripts_too() -> None:
+    text = "他出生于北京。他在上海工作！后来去了广州。"
+    start_char = text.index("上海")
+    assert sentence_around(text, Span(start_char, start_char + 2)).of(text) == "他在上海工作！"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -114,3 +115,18 @@ def test_records_are_read_once_for_a_field_and_never_for_one_that_nobody_has(
     monkeypatch.setattr(type(view.segments[0].reader), "record", None)
     for number in range(20):
         Filter.of({"number": number, f"field {number}": "x"}).applied_to(view)
+
+
+def test_numbers_and_dates_are_compared_as_people_write_them() -> None:
+    assert Filter.of({"year": 1889.0}) == Filter.of({"year": 1889}) == Filter.of(["year=1889"])
+    assert Filter.of({"on": datetime.date(2020, 1, 1)}) == Filter.of(["on=2020-01-01"])
+    assert Filter.of({"a": (n for n in ("x", "y"))}) == Filter.of({"a": {"x": 1, "y": 2}.keys()})
+    with pytest.raises(InputError, match="conditions 5"):
+        Filter.of(5)  # type: ignore[arg-type]
+
+
+def test_fields_that_no_document_has_are_named(view: SearchView) -> None:
+    wanted = Filter.of(["titel=x", "title=y"])
+    assert wanted.unknown_fields(view) == ["titel"]
+    assert wanted.fields_of(view)[:3] == ["document_id", "title", "source"]
+    assert Filter.of(["document_id=x"]).unknown_fields(view) == []

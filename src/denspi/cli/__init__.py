@@ -84,7 +84,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line (`sys.argv` by default) and return its exit code; a bug is raised instead."""
     try:
         returned = app(args=arguments, prog_name="denspi", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by whoever started us
+            sys.stdout.flush()
     except typer.TyperException as error:
         return _fail(_usage_line(error))
     except StoppedError as error:

@@ -12,6 +12,7 @@ import typer
 
 from denspi.cli.wording import counted, print_wrapped
 from denspi.search.reply_json import encodable
+from denspi.types import MAX_EVIDENCE
 
 if TYPE_CHECKING:
     from denspi.search.searcher import Reply
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 SHOWN_EVIDENCE, SHOWN_MATCHES = 3, 12
 _INDENT = "   "
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def print_reply(reply: Reply, explain: bool = False) -> None:
@@ -73,7 +74,8 @@ def _place(found: Answer | Evidence) -> str:
 def _others(evidence: tuple[Evidence, ...]) -> str:
     shown = "; ".join(_place(each) for each in evidence[:SHOWN_EVIDENCE])
     more = len(evidence) - SHOWN_EVIDENCE
-    return f"{shown}; and {more} more" if more > 0 else shown
+    least = "at least " if len(evidence) == MAX_EVIDENCE else ""
+    return f"{shown}; and {least}{more} more" if more > 0 else shown
 
 
 def _print_explanation(answer: Answer) -> None:
@@ -86,6 +88,8 @@ def _print_explanation(answer: Answer) -> None:
     shown = ", ".join(
         f"{match.ngram} {match.document + match.paragraph:.2f}" for match in answer.matches[:SHOWN_MATCHES]
     )
+    if rest := answer.matches[SHOWN_MATCHES:]:
+        shown += f", and {len(rest)} more {sum(match.document + match.paragraph for match in rest):.2f}"
     print_wrapped(f"matched: {_printable(shown) or 'no word of the question'}", indent=_INDENT)
 
 

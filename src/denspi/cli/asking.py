@@ -22,6 +22,7 @@ from denspi.errors import DenspiError, InputError
 from denspi.search.reply_json import reply_json
 
 if TYPE_CHECKING:
+    from denspi.search.filters import Filter
     from denspi.search.searcher import Reply, Searcher, SearchOptions
     from denspi.types import Question
 
@@ -84,8 +85,9 @@ def ask_command(
     from denspi.search.strategies import find_strategy
 
     find_strategy(strategy)  # what is wrong with the command is said before anything is loaded
+    wanted = Filter.of(where)
     options: SearchOptions = {
-        "where": Filter.of(where),
+        "where": wanted,
         "min_confidence": min_confidence,
         "sparse_weight": sparse_weight,
         "explain": explain,
@@ -101,13 +103,16 @@ def ask_command(
         from denspi.build.workers import usable_cores
 
         batch = _checked_questions(questions)
-        _answer_file(_open(index, is_one=False, threads=usable_cores()), batch, k, strategy, options)
+        searcher = _open(index, wanted, is_one=False, threads=usable_cores())
+        _answer_file(searcher, batch, k, strategy, options)
         return
     if question is not None:
         _clean(question)
-        print_one(question, _open(index, is_one=True).ask(question, k, strategy, **options))
+        print_one(question, _open(index, wanted, is_one=True).ask(question, k, strategy, **options))
         return
-    searcher = _open(index, is_one=False)
+    if sys.stdin is None:
+        raise InputError("standard input is closed; give a question, or --questions FILE")
+    searcher = _open(index, wanted, is_one=False)
 
     def answer(text: str) -> None:
         searcher.refresh()
@@ -119,13 +124,18 @@ def ask_command(
         _answer_lines(answer)
 
 
-def _open(index: Path, is_one: bool, threads: int = 1) -> Searcher:
+def _open(index: Path, wanted: Filter, is_one: bool, threads: int = 1) -> Searcher:
+    """A condition on a field that no document has is a slip, and said to be one."""
     from denspi.build.index import Index
     from denspi.search.searcher import Searcher
 
     opened = Index.open(index)
     is_small = opened.snapshot().live.starts < _STARTS_WORTH_COMPILING
-    return Searcher(opened, compiled=False if is_one and is_small else None, threads=threads)
+    searcher = Searcher(opened, compiled=False if is_one and is_small else None, threads=threads)
+    if unknown := wanted.unknown_fields(searcher.view):
+        known = ", ".join(wanted.fields_of(searcher.view))
+        raise InputError(f"--where {unknown[0]}: no document has this field; there are {known}")
+    return searcher
 
 
 def _clean(text: str) -> str:

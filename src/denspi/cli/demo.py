@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+import webbrowser
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from denspi.cli.answers_shown import print_reply
-from denspi.cli.serving import serve_index
+from denspi.cli.serving import check_port, serve_index
 from denspi.cli.wording import print_wrapped
 
 if TYPE_CHECKING:
     from denspi.search.sample_run import SampleRun
 
 SHOWN_QUESTIONS = 5
+_DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
 def demo_command(
@@ -21,6 +26,9 @@ def demo_command(
     port: Annotated[
         int, typer.Option("--port", metavar="N", min=0, max=65535, help="Of the page; 0: any free one.")
     ] = 8000,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="With --serve: do not open the page in a browser.")
+    ] = False,
 ) -> None:
     """Index the sample corpus and answer a few of its questions."""
     from pathlib import Path
@@ -28,12 +36,30 @@ def demo_command(
 
     from denspi.search.sample_run import run_sample
 
+    if serve:
+        check_port(port)  # before anybody waits for the rest
     with TemporaryDirectory(prefix="denspi-demo-") as temporary:
         folder = Path(temporary) / "sample.index"
         run = run_sample(folder)
         _print_run(run)
         if serve:
-            serve_index(folder, port)
+            serve_index(folder, port, on_ready=_nothing if no_browser else _open_page_meanwhile)
+
+
+def _nothing(address: str) -> None:
+    """For those who have a browser open already."""
+
+
+def _open_page_meanwhile(address: str) -> None:
+    """Browsers may take seconds to start, in which they are to be served."""
+    threading.Thread(target=_open_page, args=(address,), daemon=True).start()
+
+
+def _open_page(address: str) -> None:
+    """In a browser, where somebody sits before one: at a terminal, on a machine with a display."""
+    has_display = sys.platform in ("darwin", "win32") or any(map(os.environ.get, _DISPLAYS))
+    if has_display and sys.stdout.isatty():
+        webbrowser.open(address)
 
 
 def _print_run(run: SampleRun) -> None:

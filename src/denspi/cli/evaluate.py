@@ -105,6 +105,8 @@ def open_command(
         typer.Option(
             "--sparse-weight",
             metavar="X",
+            min=0,
+            max=1e6,
             help="How much words count: the model's own by default, 0 to leave them out.",
         ),
     ] = None,
@@ -144,7 +146,7 @@ def open_command(
         progress_bar("EM {task.fields[em]:.1f}", lambda: total, em=0.0) as show,
     ):
         known = state.of(question for _, _, question in asked_questions(articles)) if state else {}
-        right = asked = 0
+        right, asked = sum(each.em for each in known.values()), len(known)
 
         def on_outcome(outcome: Outcome) -> None:
             nonlocal right, asked
@@ -153,7 +155,7 @@ def open_command(
             right, asked = right + outcome.em, asked + 1
             show(1, em=100 * right / asked)
 
-        show(len(known))
+        show(len(known), em=100 * right / max(1, asked))
         result = evaluate_open(searcher, articles, settings, known, on_outcome)
     if as_json:
         print(json.dumps(_rounded(dataclasses.asdict(result)), ensure_ascii=False))

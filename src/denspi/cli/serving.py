@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from denspi.errors import InputError, MissingExtraError
 
 TOKEN_VARIABLE = "DENSPI_TOKEN"
 _SHORTEST_TOKEN = 16
+_HERE = "127.0.0.1"
 
 
 def serve_command(
@@ -81,9 +83,18 @@ def mcp_command(index: IndexFolder) -> None:
     run_server(index)
 
 
-def serve_index(index: Path, port: int = 8000) -> None:
-    """The page and the API for this machine alone, read-only."""
-    _serve(index, "127.0.0.1", port, 1, 32, None, None, None)
+def serve_index(index: Path, port: int, on_ready: Callable[[str], None]) -> None:
+    """The page and the API for this machine alone, read-only; `on_ready` gets the address."""
+    _serve(index, _HERE, port, 1, 32, None, None, None, on_ready)
+
+
+def check_port(port: int) -> None:
+    """`InputError` where `serve_index` could not listen, or nothing is installed to do so."""
+    try:
+        from denspi.serve.run import check_free
+    except ModuleNotFoundError as error:
+        raise _missing(error, "the service", "serve") from None
+    check_free(_HERE, port)
 
 
 def _serve(
@@ -95,20 +106,29 @@ def _serve(
     token: str | None,
     origins: list[str] | None,
     hosts: list[str] | None,
+    on_ready: Callable[[str], None] = lambda address: None,
 ) -> None:
     try:
         from denspi.serve.run import serve
-        from denspi.serve.settings import Listening, ServeSettings
+        from denspi.serve.settings import Listening, ServeSettings, host_of, origin_of
     except ModuleNotFoundError as error:
         raise _missing(error, "the service", "serve") from None
 
-    settings = ServeSettings(index, token, tuple(origins or ()), queue=queue)
-    listening = Listening(host, port, workers, allowed_hosts=tuple(hosts or ()))
-    serve(settings, listening, lambda address: typer.echo(f"{index} at {address}"))
+    settings = ServeSettings(index, token, tuple(map(origin_of, origins or ())), queue=queue)
+    listening = Listening(host, port, workers, allowed_hosts=tuple(map(host_of, hosts or ())))
+
+    def say(address: str) -> None:
+        typer.echo(f"{index} at {address}")
+        on_ready(address)
+
+    serve(settings, listening, say)
 
 
 def _token(file: Path | None, token: str | None) -> str:
-    found = file.read_text(encoding="utf-8").strip() if file is not None else (token or "").strip()
+    try:
+        found = file.read_text(encoding="utf-8").strip() if file is not None else (token or "").strip()
+    except UnicodeDecodeError:
+        raise InputError(f"{file}: not UTF-8 text; put the token there on one line") from None
     if not found and file is None:
         found = secrets.token_urlsafe(24)
         typer.echo(f"token for writing: {found}", err=True)

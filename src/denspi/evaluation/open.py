@@ -8,10 +8,12 @@ is looked at afterwards, off the clock. Opens no file.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from denspi.corpus.squad import SquadArticle, SquadQuestion
+from denspi.errors import InputError
 from denspi.evaluation.outcomes import Outcome, fingerprint
 from denspi.evaluation.recall import RecallOfStages
 from denspi.search.asked import AskedQuestion
@@ -75,6 +77,9 @@ def evaluate_open(
     A question that no search takes, such as a blank one, counts as not answered.
     """
     settings, asked = settings or OpenSettings(), asked_questions(articles)
+    ids = Counter(question.question_id for _, _, question in asked)
+    if twice := next((name for name, count in ids.items() if count > 1), None):
+        raise InputError(f"question id {twice!r} stands there twice; give every question an id of its own")
     alone_every = max(1, len(asked) // TIMED_QUESTIONS)
     found, open_questions = dict(known or {}), []
     for number, (title, context, question) in enumerate(asked):
@@ -106,8 +111,7 @@ def evaluated(searcher: Searcher, settings: OpenSettings) -> dict[str, str | flo
         "k": settings.k,
         "model": snapshot.model.fingerprint,
         "generation": snapshot.generation,
-        "documents": snapshot.live.documents,
-        "words": snapshot.live.words,
+        "index": snapshot.manifest.fingerprint,
     }
 
 

@@ -37,6 +37,13 @@ class Outcome:
     recall: Mapping[str, Reached]  # by stage
 
 
+_TYPES = {
+    **dict.fromkeys(("question_id", "asked", "prediction"), str),
+    **dict.fromkeys(("em", "top_k_em", "is_alone"), bool),
+    **dict.fromkeys(("f1", "seconds", "documents"), int | float),
+}
+
+
 def fingerprint(question: SquadQuestion) -> str:
     """Tells a question from another that has its id in another file."""
     said = [question.question_id, question.text, *(answer.text for answer in question.answers)]
@@ -117,6 +124,9 @@ def _parse(line: bytes, place: str) -> Outcome:
     try:
         fields = json.loads(line)
         recall = {str(stage): Reached(**reached) for stage, reached in fields.pop("recall").items()}
-        return Outcome(**fields, recall=recall)
+        outcome = Outcome(**fields, recall=recall)
+        if not all(isinstance(getattr(outcome, name), kind) for name, kind in _TYPES.items()):
+            raise ValueError
+        return outcome
     except (ValueError, TypeError, AttributeError, KeyError):
         raise InputError(f"{place}: not an outcome; name another file") from None

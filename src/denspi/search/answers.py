@@ -18,10 +18,8 @@ from denspi.search.evidence import sentence_around
 from denspi.search.phrase import StoredPhrase, parts_of, phrases_of
 from denspi.search.view import SearchView
 from denspi.text.answers import normalize_answer
-from denspi.types import Answer, Evidence, ScoreParts
+from denspi.types import MAX_EVIDENCE, Answer, Evidence, ScoreParts
 
-MAX_EVIDENCE = 10
-"""Other places that an answer lists at most."""
 _LENGTHS_APART = 6
 """Characters that articles and punctuation may add to an answer for it to be looked at as evidence."""
 
@@ -43,7 +41,9 @@ def resolve(
         # is about as long as an answer: texts are compressed, and lengths are at hand.
         if len(groups) <= k or any(abs(length - other) <= _LENGTHS_APART for other in lengths):
             text = phrase.text
-            group = groups.setdefault(_reads_as(text), [])
+            if not has_word(text):  # a sign may score well; nobody asks for one
+                continue
+            group = groups.setdefault(reads_as(text), [])
             if not group and len(lengths) < k:
                 lengths.append(length)
             group.append((phrase, score))
@@ -56,7 +56,12 @@ def resolve(
     ]
 
 
-def _reads_as(text: str) -> str:
+def has_word(text: str) -> bool:
+    """Whether there is a letter or a digit in it."""
+    return any(sign.isalnum() for sign in text)
+
+
+def reads_as(text: str) -> str:
     """What answers have in common that are one: case, articles and signs of any script left out."""
     if not text.isascii():
         text = "".join(" " if unicodedata.category(sign)[0] == "P" else sign for sign in text)

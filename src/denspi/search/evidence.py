@@ -11,11 +11,14 @@ from collections.abc import Iterable, Iterator
 from denspi.types import Span
 
 # An end mark, closing quotes or brackets, white space, and then something that can open a sentence.
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W_a-z])")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W_a-z])|[。！？][\"'”’）」』]*")
 # What ends in a full stop without ending a sentence: an initial ("J. S. Bach") and a few titles.
 _NOT_AN_END = re.compile(r"(?:\b[^\W\d_]|\b(?:Dr|Mr|Mrs|Ms|St|No|vs|ca|approx))\.\s+$")
+_SPACE = re.compile(r"\s+")
 
 _LOOK_BACK = 240
+_MOST_AROUND = 300
+"""Characters on either side of a span: a list without full stops can go on for pages."""
 
 
 def find_answer(text: str, answers: Iterable[str]) -> Span | None:
@@ -28,12 +31,29 @@ def find_answer(text: str, answers: Iterable[str]) -> Span | None:
 
 
 def sentence_around(text: str, span: Span) -> Span:
-    """The sentence of `text` that holds `span`, or the sentences if it reaches over several."""
+    """The sentence of `text` that holds `span`, or the sentences if it reaches over several.
+
+    Of a very long one, what is near.
+    """
     start_char = _last_border(text, span.start_char)
     end_char = next((b for b in _borders(text, start_char) if b >= span.end_char), len(text))
+    start_char, end_char = _nearby(text, span, start_char, end_char)
     sentence = text[start_char:end_char]
     start_char += len(sentence) - len(sentence.lstrip())
     return Span(start_char, start_char + len(sentence.strip()))
+
+
+def _nearby(text: str, span: Span, start_char: int, end_char: int) -> tuple[int, int]:
+    """The stretch, cut between words where it goes on for too long."""
+    if span.start_char - start_char > _MOST_AROUND:
+        start_char = span.start_char - _MOST_AROUND
+        space = _SPACE.search(text, start_char, span.start_char)
+        start_char = space.end() if space else start_char
+    if end_char - span.end_char > _MOST_AROUND:
+        end_char = span.end_char + _MOST_AROUND
+        spaces = list(_SPACE.finditer(text, span.end_char, end_char))
+        end_char = spaces[-1].start() if spaces else end_char
+    return start_char, end_char
 
 
 def _last_border(text: str, before_char: int) -> int:

@@ -49,6 +49,13 @@ class FieldColumns:
             self.columns[name] = self._read(reader, name)
         return self.columns[name].documents_with(value)
 
+    def names_in(self, reader: StoredDocuments) -> frozenset[str]:
+        """Of all fields that a document has."""
+        if self.names is None:
+            self._read(reader, "title")
+        assert self.names is not None
+        return self.names
+
     def _read(self, reader: StoredDocuments, name: str) -> Column:
         hashes: list[int] = []
         documents: list[int] = []
@@ -73,5 +80,7 @@ def values_of(record: DocumentRecord, name: str) -> Iterable[str]:
 
 
 def as_text(value: object) -> str:
-    """Texts as they are, numbers and truth values as in JSON."""
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+    """Texts as they are, numbers and truth values as in JSON; 1889.0 is 1889, and a date what it prints."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value) if isinstance(value, int | float | None) else str(value)

@@ -9,8 +9,8 @@ from denspi.errors import InputError
 MAX_QUESTION_CHARS = 4000
 """More than any question; a text of this length still costs only milliseconds."""
 _SHOWN_CHARS = 40
-# Control characters, and halves of surrogate pairs, which no encoder takes.
-_NOT_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+# Control characters, the mark that some files begin with, and halves of surrogate pairs.
+_NOT_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff]+")
 _WORD = re.compile(r"[^\W_]")
 
 

@@ -155,10 +155,9 @@ class Searcher:
     ) -> list[Reply]:
         """Like `answer_batch`, with the times of all stages and what was visited."""
         _checked(k)
-        if min_confidence is not None and self._confidence is None:
-            raise InputError(
-                "the model is not calibrated, so nothing is known about confidence; leave it out"
-            )
+        _check_questions(questions)
+        if min_confidence is not None:
+            self._check_confidence(min_confidence)
         search = find_strategy(strategy)
         view = Filter.of(where).applied_to(self._view)
         prove = limits is not None and limits.prove
@@ -221,6 +220,14 @@ class Searcher:
             found += some
         return found
 
+    def _check_confidence(self, wanted: float) -> None:
+        if self._confidence is None:
+            raise InputError(
+                "the model is not calibrated, so nothing is known about confidence; leave it out"
+            )
+        if not 0 <= wanted <= 1:
+            raise InputError(f"min_confidence {wanted}: not a probability; give a number from 0 to 1")
+
     def _asked(
         self, questions: Sequence[str], view: SearchView, sparse_weight: float | None, repair: bool = True
     ) -> tuple[list[AskedQuestion], float]:
@@ -266,9 +273,20 @@ class Searcher:
 
 
 def _checked(k: int) -> int:
-    if not 1 <= k <= MAX_ANSWERS:
+    if not isinstance(k, int) or not 1 <= k <= MAX_ANSWERS:
         raise InputError(f"{k} answers: ask for 1 to {MAX_ANSWERS}")
     return k
+
+
+def _check_questions(questions: Sequence[str]) -> None:
+    """Of many, the one that cannot be asked is named."""
+    if isinstance(questions, str):
+        raise InputError("a batch is a list of questions, not a text; for one question there is answer")
+    for number, text in enumerate(questions, start=1):
+        try:
+            clean_question(text)
+        except InputError as error:
+            raise InputError(f"question {number}: {error}" if len(questions) > 1 else str(error)) from None
 
 
 def _limits(k: int) -> Limits:

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from denspi.search.answers import has_word, reads_as
 from denspi.search.asked import AskedQuestion
 from denspi.search.candidates import Candidates, Pool, concatenated, split_by_segment
 from denspi.search.exact import bounds_of
@@ -34,6 +35,7 @@ class Step(StrEnum):
     END_FILTERED = "end_filtered"  # its last word is not stored as an end
     OVERLAP = "overlap"  # a phrase that overlaps it scores higher
     CROWDED = "crowded"  # its paragraph offers better ones, as many as it may
+    NO_WORD = "no_word"  # it has no letter or digit
     RETRIEVAL = "retrieval"  # the strategy did not come up with it
     RANK = "rank"  # others score higher
     CONFIDENCE = "confidence"  # it would be an answer, but the best one is not sure enough
@@ -49,7 +51,7 @@ class WhyNot:
     text: str = ""
     parts: ScoreParts | None = None
     score: float | None = None
-    rank: int | None = None  # 1 + the number of phrases in the whole index that score higher, overlaps aside
+    rank: int | None = None  # 1 + the phrases in the whole index that score higher, of those that are offered
 
 
 def why_not(
@@ -79,6 +81,8 @@ def why_not(
             if min_confidence is not None and sure is not None and sure < min_confidence:
                 return lost(Step.CONFIDENCE, f"the best answer is {sure:.0%} sure, which is not enough")
             return lost(Step.ANSWER, f"it is answer {number}, or evidence for it")
+    if not has_word(text):
+        return lost(Step.NO_WORD, "it has no letter or digit, and is no answer to anything")
     offered = _offered(view, question, phrase)
     if phrase not in offered:
         if (rival := _overlapping(view, question, phrase, offered)) is not None:
@@ -89,6 +93,10 @@ def why_not(
     lowest = float(found.scores[-1]) if len(found) else -np.inf
     if score > lowest and not same.any():
         return lost(Step.RETRIEVAL, "scores high enough, but the strategy did not look at it; try exact")
+    for number, answer in enumerate(answers, start=1):
+        if reads_as(answer.text) == reads_as(text):
+            finding = f"it reads as answer {number} does, which lists {len(answer.evidence)} other places"
+            return lost(Step.ANSWER, finding)
     return lost(Step.RANK, f"{rank - 1} phrases score higher")
 
 
