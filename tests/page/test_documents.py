@@ -49,6 +49,15 @@ def test_a_shared_link_opens_the_document_and_knows_the_question(page: Page) -> 
     assert "#" not in stranger.url
 
 
+def test_a_shared_link_shows_the_title_once(opened: Opened) -> None:
+    for _ in range(3):
+        page = opened.at("?q=danube#document=danube&span=25-48")
+        expect(page.locator("#document mark")).to_be_visible()
+        page.wait_for_timeout(400)
+        expect(page.locator("#document h1")).to_be_in_viewport()
+        expect(page.locator("#way.titled")).to_have_count(0)
+
+
 def test_typing_leaves_the_document(page: Page) -> None:
     ask(page, DANUBE)
     page.locator(".best h1 a").click()

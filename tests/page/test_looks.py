@@ -42,6 +42,21 @@ def test_contrast_is_enough_everywhere(opened: Opened) -> None:
 def test_the_contrast_check_finds_poor_contrast(page: Page) -> None:
     page.evaluate("document.querySelector('#welcome p').style.color = '#aaa'")
     assert page.evaluate(POOR_CONTRAST)[0].startswith("P. 2.2")
+    page.evaluate("document.querySelector('#welcome p').style.color = ''")
+    assert page.evaluate(POOR_CONTRAST) == []
+    page.evaluate("document.querySelector('#welcome').style.opacity = .5")
+    assert page.evaluate(POOR_CONTRAST)
+
+
+@pytest.mark.parametrize("opened", SCHEMES, indirect=True, ids=["light", "dark"])
+def test_old_answers_can_still_be_read(opened: Opened) -> None:
+    page = opened.with_reply(reply(answer("x", evidence=[evidence("x", "It was x.")]), answer("y")))
+    ask(page, "made")
+    page.unroute("**/api/answers*")
+    page.route("**/api/answers*", lambda route: route.abort())
+    page.fill("#question", "made again")
+    expect(page.locator("#answers.old")).to_be_visible()
+    assert page.evaluate(POOR_CONTRAST) == []
 
 
 @pytest.mark.parametrize("opened", SCHEMES, indirect=True, ids=["light", "dark"])
@@ -49,6 +64,16 @@ def test_the_page_follows_the_system(opened: Opened, request: pytest.FixtureRequ
     colour = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(int(part) for part in colour[4:-1].split(",")) / 3
     assert (brightness > 200) == ("light" in request.node.name)
+
+
+@pytest.mark.parametrize("opened", [{"forced_colors": "active"}], indirect=True, ids=["forced"])
+def test_bars_and_choices_are_seen_where_the_system_chooses_the_colours(opened: Opened) -> None:
+    ask(opened.with_reply(reply(answer("x"))), "made")
+    opened.page.locator("summary").click()
+    paper = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    for name in (".meter > span", ".bar > span", ".bar.minus > span", ".strategies input:checked + span"):
+        drawn = opened.page.locator(name).first.evaluate("each => getComputedStyle(each).backgroundColor")
+        assert drawn not in (paper, "rgba(0, 0, 0, 0)"), name
 
 
 @pytest.mark.parametrize("opened", [PHONE], indirect=True, ids=["phone"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, Route, expect
 from tests.page.conftest import ANSWERS, DOCUMENTS, Opened, ask, send, stop_time
-from tests.page.made import answer, document, problem, reply
+from tests.page.made import answer, document, evidence, problem, reply
 
 pytestmark = pytest.mark.slow
 
@@ -240,3 +240,52 @@ def test_an_answer_is_not_read_out_after_a_refusal(opened: Opened) -> None:
     expect(page.locator("#said")).to_have_text("A fault")
     page.clock.run_for(2000)
     expect(page.locator("#said")).to_have_text("A fault")
+
+
+def test_a_doubtful_answer_says_so(opened: Opened) -> None:
+    page = opened.with_reply(reply(answer("red", confidence=0.34)))
+    ask(page, "made")
+    expect(page.locator(".best .doubt")).to_have_text("Not sure:")
+    page.unroute(ANSWERS)
+    page = opened.with_reply(reply(answer("red", confidence=0.35)))
+    ask(page, "made again")
+    expect(page.locator(".best .doubt")).to_have_count(0)
+
+
+def test_documents_of_the_same_title_are_told_apart(opened: Opened) -> None:
+    also = evidence("red", "It was red.", document_id="b", title="Report")
+    first = answer("red", document_id="a", title="Report", evidence=[also])
+    page = opened.with_reply(reply(first, answer("green", document_id="c", title="Other")))
+    ask(page, "made")
+    assert page.locator(".id").all_inner_texts() == ["a", "b"]
+
+
+def test_an_empty_index_says_how_to_fill_it(opened: Opened) -> None:
+    opened.page.route("**/readyz", lambda route: send(route, {"documents": 0, "words": 0}))
+    opened.with_reply(reply(documents_visited=0))
+    page = opened.at("")
+    expect(page.locator("#welcome")).to_contain_text("denspi add")
+    ask(page, "made")
+    expect(page.locator("#answers")).to_contain_text("The index is empty. Add documents with denspi add.")
+
+
+def test_times_have_units_and_are_never_nothing(opened: Opened) -> None:
+    page = opened.with_reply(reply(answer("x"), stages_ms={"encode": 1.04, "sparse": 0.0}))
+    ask(page, "made")
+    expect(page.locator(".took p").first).to_have_text("encode 1.0 mssparse <0.1 ms")
+
+
+def test_a_document_keeps_its_spaces_and_the_server_its_paths(opened: Opened) -> None:
+    made = document("a   b\n    c", source="/srv/secret/folder/made.txt")
+    opened.with_reply(reply(answer("x")), made)
+    page = opened.at("#document=made&span=0-1")
+    expect(page.locator(".about")).to_contain_text("made.txt")
+    expect(page.locator(".about")).not_to_contain_text("secret")
+    assert page.locator(".text p").inner_text() == "a   b\n    c"
+
+
+def test_what_does_not_fit_is_said_in_words(opened: Opened) -> None:
+    page = opened.at("?q=" + "word " * 900)
+    expect(page.locator("#notice.error")).to_have_text(
+        "This question cannot be asked: it may have up to 4,000 characters"
+    )

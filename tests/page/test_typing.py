@@ -14,6 +14,22 @@ from tests.page.made import answer, document, evidence, reply
 DANUBE = "Where does the Danube begin?"
 
 
+def test_the_new_best_answer_is_in_sight_and_its_reasons_stay_open(opened: Opened) -> None:
+    opened.with_reply(reply(*[answer(text, "words " * 80 + text) for text in ("one", "two", "three")]))
+    page = opened.page
+    ask(page, "made")
+    page.locator(".best summary").click()
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    assert page.evaluate("scrollY") > 0
+    ask(page, "made again")
+    expect(page.locator(".best h1")).to_be_in_viewport()
+    expect(page.locator(".best details[open]")).to_have_count(1)
+    expect(page.locator(".others details[open]")).to_have_count(0)
+    with page.expect_response(ANSWERS):
+        page.locator("input[value=exact]").check()
+    expect(page.locator(".best details[open]")).to_have_count(1)
+
+
 def test_the_answer_appears_without_a_key_to_send(page: Page) -> None:
     page.locator("#question").press_sequentially(DANUBE, delay=15)
     expect(page.locator(".best h1")).to_have_text("Black Forest of Germany")

@@ -4,6 +4,7 @@ import { placeFragment } from "./address.js";
 import { counted, make, marked, milliseconds, percent } from "./text.js";
 
 const LONG_ANSWER_CHARS = 60;
+const UNSURE_BELOW = 0.35;
 const PARTS = [
   ["start", "start", "how well the question fits where the phrase begins"],
   ["end", "end", "how well it fits where the phrase ends"],
@@ -12,11 +13,14 @@ const PARTS = [
   ["paragraph", "paragraph words", "words that question and paragraph share"],
 ];
 
+export const EMPTY = "The index is empty. Add documents with denspi add.";
+
 /** What stands in place of the answers where there are none. */
-export function drawNothingFound(reply) {
-  const why = reply.documents_visited
+export function drawNothingFound(reply, isEmpty = false) {
+  const searched = reply.documents_visited
     ? "Nothing in these documents is close enough to the question."
     : "There is nothing to search: no document fits.";
+  const why = isEmpty ? EMPTY : searched;
   const said = [make("p", { className: "nothing" }, "No answer"), make("p", { className: "quiet" }, why)];
   return [drawReadAs(reply), ...said, drawTook(reply)].filter(Boolean);
 }
@@ -26,12 +30,13 @@ export function drawReply(reply, tookMs) {
   const [best, ...others] = reply.answers;
   const values = reply.answers.flatMap((answer) => PARTS.map(([name]) => answer.parts[name]));
   // One scale for all, so that bars compare.
-  const scale = { least: Math.min(0, ...values), most: Math.max(0, ...values) };
-  const drawn = [drawReadAs(reply), drawBest(best, scale)].filter(Boolean);
+  const least = Math.min(0, ...values);
+  const all = { least, most: Math.max(0, ...values), sharedTitles: sharedTitles(reply.answers) };
+  const drawn = [drawReadAs(reply), drawBest(best, all)].filter(Boolean);
   if (others.length) {
     drawn.push(
       make("h2", {}, "Other answers"),
-      make("ol", { className: "others", start: 2 }, ...others.map((answer) => drawOther(answer, scale))),
+      make("ol", { className: "others", start: 2 }, ...others.map((answer) => drawOther(answer, all))),
     );
   }
   return [...drawn, drawTook(reply, tookMs)];
@@ -44,7 +49,8 @@ export function inWords(reply) {
   const [best] = reply.answers;
   const more = reply.answers.length - 1;
   const others = more ? ` ${counted(more, "other answer")}.` : "";
-  return `${readAs}${best.text}. ${sureness(best)}From ${nameOf(best)}.${others}`;
+  const unsure = isUnsure(best) ? "Not sure: " : "";
+  return `${readAs}${unsure}${best.text}. ${sureness(best)}From ${nameOf(best)}.${others}`;
 }
 
 /** What the question was taken for, where a slip in it was repaired: nobody should have to wonder. */
@@ -53,27 +59,36 @@ function drawReadAs(reply) {
   return make("p", { className: "read-as" }, "Read as ", make("q", { dir: "auto" }, reply.read_as));
 }
 
-function drawBest(answer, scale) {
+/** Titles that several of the documents have: they need their ids beside them. */
+function sharedTitles(answers) {
+  const found = answers.flatMap((answer) => [answer, ...answer.evidence]);
+  const byTitle = Map.groupBy(found, (each) => each.title);
+  const isShared = ([title, places]) => title && new Set(places.map((each) => each.document_id)).size > 1;
+  return new Set([...byTitle].filter(isShared).map(([title]) => title));
+}
+
+function drawBest(answer, all) {
   const size = [...answer.text].length > LONG_ANSWER_CHARS ? "best-text long" : "best-text";
   return make(
     "article",
-    { className: "best", "aria-label": "Best answer" },
+    { className: isUnsure(answer) ? "best unsure" : "best", "aria-label": "Best answer" },
+    isUnsure(answer) ? make("p", { className: "doubt" }, "Not sure:") : null,
     make("h1", { className: size, dir: "auto" }, link(answer, answer.text, "answer-link")),
     drawSentence(answer),
-    drawSource(answer),
-    drawEvidence(answer),
-    drawWhy(answer, scale),
+    drawSource(answer, all),
+    drawEvidence(answer, all),
+    drawWhy(answer, all),
   );
 }
 
-function drawOther(answer, scale) {
+function drawOther(answer, all) {
   return make(
     "li",
     {},
     make("h3", { dir: "auto" }, link(answer, answer.text, "answer-link")),
     drawSentence(answer),
-    drawSource(answer),
-    drawWhy(answer, scale),
+    drawSource(answer, all),
+    drawWhy(answer, all),
   );
 }
 
@@ -84,16 +99,21 @@ function drawSentence(found, tag = "p") {
   return make(tag, { className: "sentence", dir: "auto" }, ...parts);
 }
 
-function drawSource(answer) {
+function drawSource(answer, all) {
   const title = link(answer, nameOf(answer), "title");
   title.tabIndex = -1; // the answer itself leads to the same place
-  const place = [make("bdi", {}, title), ` ${paragraphOf(answer)}`];
+  const place = [make("bdi", {}, title), drawId(answer, all), ` ${paragraphOf(answer)}`];
   return make("p", { className: "source" }, drawConfidence(answer.confidence), " ", ...place);
+}
+
+/** Which of several documents of the same title. */
+function drawId(found, all) {
+  return all.sharedTitles.has(found.title) ? make("bdi", { className: "id" }, found.document_id) : null;
 }
 
 function drawConfidence(confidence) {
   if (confidence === null) return null;
-  const level = confidence >= 0.7 ? "high" : confidence >= 0.35 ? "middle" : "low";
+  const level = confidence >= 0.7 ? "high" : confidence >= UNSURE_BELOW ? "middle" : "low";
   const bar = make("span", { className: "meter", "aria-hidden": "true" }, make("span"));
   bar.firstChild.style.width = `${100 * confidence}%`;
   const meaning = "How likely the answer is right, by its lead over the next best";
@@ -102,7 +122,7 @@ function drawConfidence(confidence) {
 }
 
 /** Other documents that say the same, and then other places of the answer's own. */
-function drawEvidence(answer) {
+function drawEvidence(answer, all) {
   if (!answer.evidence.length) return null;
   const others = Map.groupBy(answer.evidence, (found) => found.document_id);
   const own = others.get(answer.document_id) ?? [];
@@ -113,24 +133,25 @@ function drawEvidence(answer) {
     "section",
     { className: "evidence" },
     make("h2", {}, `Also ${[inOthers, inOwn].filter(Boolean).join(", and ")}`),
-    make("ul", {}, ...[...others.values(), own].flatMap((places) => drawPlaces(places, answer))),
+    make("ul", {}, ...[...others.values(), own].flatMap((places) => drawPlaces(places, answer, all))),
   );
 }
 
 /** A document is named once; its other places follow by their paragraphs. */
-function drawPlaces(places, answer) {
+function drawPlaces(places, answer, all) {
   return places.map((found, number) => {
     const name = found.document_id === answer.document_id ? "This document" : nameOf(found);
     const title = number ? link(found, paragraphOf(found), "title more") : link(found, name, "title");
-    return make("li", {}, make("bdi", {}, title), " ", drawSentence(found, "span"));
+    const id = number || found.document_id === answer.document_id ? null : drawId(found, all);
+    return make("li", {}, make("bdi", {}, title), id, " ", drawSentence(found, "span"));
   });
 }
 
-function drawWhy(answer, scale) {
+function drawWhy(answer, all) {
   const rows = PARTS.flatMap(([name, label, meaning]) => {
     const value = answer.parts[name];
     const number = make("span", { className: "number" }, signed(value));
-    return [make("dt", { title: meaning }, label), make("dd", {}, drawBar(value, scale), number)];
+    return [make("dt", { title: meaning }, label), make("dd", {}, drawBar(value, all), number)];
   });
   const words = (answer.matches ?? []).map((match) => make("li", { dir: "auto" }, match.ngram));
   return make(
@@ -166,7 +187,7 @@ function drawTook(reply, tookMs) {
   const names = stages.map(([stage, ms], number) => {
     const swatch = make("span", { className: "swatch", "aria-hidden": "true" });
     swatch.style.opacity = shadeOf(number);
-    return make("span", {}, swatch, `${stage} ${milliseconds(ms)}`);
+    return make("span", {}, swatch, `${stage} ${milliseconds(ms)} ms`);
   });
   const isProven = (reply.certificate?.proven_phrases ?? 0) > 0 && reply.answers.length > 0;
   return make(
@@ -197,6 +218,10 @@ function paragraphOf(found) {
 
 function nameOf(found) {
   return found.title || found.document_id;
+}
+
+function isUnsure(answer) {
+  return answer.confidence !== null && answer.confidence < UNSURE_BELOW;
 }
 
 function sureness(answer) {

@@ -68,7 +68,8 @@ function drawAbout(found) {
     typeof value === "string" ? value : JSON.stringify(value),
   ]);
   if (found.id !== found.title) facts.unshift(["id", found.id]);
-  if (found.source) facts.push(["source", found.source]);
+  // Where the server keeps its files is nobody's business.
+  if (found.source) facts.push(["source", found.source.split(/[\\/]/).at(-1) || found.source]);
   if (!facts.length) return null;
   const rows = facts.map(([name, value]) =>
     make("div", {}, make("dt", {}, name), make("dd", { dir: "auto" }, value)),

@@ -26,6 +26,8 @@ export async function fetchJson(url, signal) {
 }
 
 function lineOf(problem) {
+  const wrong = problem?.errors?.[0]?.where;
+  if (wrong === "query.question") return "this question cannot be asked: it may have up to 4,000 characters";
   const said = problem?.detail ?? problem?.title;
   return typeof said === "string" && said ? said.split("\n")[0].slice(0, 300) : null;
 }

@@ -2,7 +2,7 @@
 // No word of a reply or a document becomes anything but text (see text.js); nothing is asked of another host.
 
 import { DEFAULT_STRATEGY, readAddress, writeAddress } from "./address.js";
-import { drawNothingFound, drawReply, inWords } from "./answers.js";
+import { drawNothingFound, drawReply, EMPTY, inWords } from "./answers.js";
 import { Asker, isQuestion } from "./asking.js";
 import { drawDocument, drawNoDocument } from "./document.js";
 import { fetchJson, Fetching } from "./fetching.js";
@@ -15,7 +15,7 @@ const SPOKEN_AFTER_MS = 900; // a voice that reads out every prefix helps nobody
 const named = [...document.querySelectorAll("[id]")];
 const view = Object.fromEntries(named.map((element) => [element.id, element]));
 const api = new URL("api/", document.baseURI);
-const shown = { openedBy: null, scrollY: 0, speakTimer: 0 };
+const shown = { openedBy: null, scrollY: 0, speakTimer: 0, openWhys: [], isEmpty: false };
 const waiting = new Waiting(view);
 const asker = new Asker(answersUrl, {
   ...waiting.reports("answers"),
@@ -25,6 +25,7 @@ const asker = new Asker(answersUrl, {
 });
 let loading = null; // the document that is on its way
 let headingWatch = null; // of the document that is shown
+let watchedHeading = null;
 
 function answersUrl({ question, strategy }) {
   const url = new URL("answers", api);
@@ -48,13 +49,24 @@ function asked() {
 
 function showReply(reply, { question }, tookMs) {
   waiting.set("answers");
-  const drawn = reply.answers.length ? drawReply(reply, tookMs) : drawNothingFound(reply);
-  view.answers.replaceChildren(...drawn);
+  const drawn = reply.answers.length ? drawReply(reply, tookMs) : drawNothingFound(reply, shown.isEmpty);
+  replaceAnswers(drawn);
   view.answers.dataset.question = question;
   shown.openedBy = null;
   clearTimeout(shown.speakTimer);
   shown.speakTimer = setTimeout(() => { view.said.textContent = inWords(reply); }, SPOKEN_AFTER_MS);
   showAnswersOrDocument();
+}
+
+/** A reader who looks for reasons looks for those of the next answers too; and the best of them must be seen. */
+function replaceAnswers(drawn) {
+  const before = [...view.answers.querySelectorAll("details")];
+  if (before.length) shown.openWhys = before.map((each) => each.open);
+  view.answers.replaceChildren(...drawn);
+  view.answers.querySelectorAll("details").forEach((each, number) => {
+    each.open = shown.openWhys[number] ?? false;
+  });
+  if (!readAddress(location.href).place) scrollTo(0, 0);
 }
 
 function showProblem({ message }) {
@@ -69,6 +81,7 @@ function showNothing() {
   clearTimeout(shown.speakTimer);
   view.said.textContent = "";
   view.answers.replaceChildren();
+  shown.openWhys = [];
   showAnswersOrDocument();
 }
 
@@ -127,6 +140,7 @@ function showDocument(drawn, title) {
 function watchHeading(heading) {
   const rootMargin = `-${view.way.getBoundingClientRect().bottom}px 0px 0px`;
   const show = ([{ isIntersecting }]) => view.way.classList.toggle("titled", !isIntersecting);
+  watchedHeading = heading;
   headingWatch?.disconnect();
   headingWatch = new IntersectionObserver(show, { rootMargin });
   headingWatch.observe(heading);
@@ -184,6 +198,7 @@ function keepAddress() {
 // --- what people do
 
 view.ask.addEventListener("input", () => {
+  document.body.classList.remove("still");
   keepAddress();
   asker.ask(asked());
   showAnswersOrDocument();
@@ -270,10 +285,17 @@ addEventListener("online", () => {
   asker.hurry();
   loading?.tryNow();
 });
+// The header is still on its way up when a document comes quickly: where it ends decides what is out of sight.
+new ResizeObserver(() => {
+  if (watchedHeading?.isConnected) watchHeading(watchedHeading);
+}).observe(document.querySelector("header"), { box: "border-box" });
 history.scrollRestoration = "manual";
+document.body.classList.add("still"); // who follows a link has not seen the header anywhere else
 followAddress();
 fetchJson(new URL("readyz", document.baseURI))
   .then(({ documents, words }) => {
-    view.size.textContent = `${counted(documents, "document")}, ${counted(words, "word")}. `;
+    shown.isEmpty = documents === 0;
+    if (shown.isEmpty) view.welcome.firstElementChild.textContent = EMPTY;
+    else view.size.textContent = `${counted(documents, "document")}, ${counted(words, "word")}. `;
   })
   .catch(() => {}); // the page works without knowing how much there is

@@ -45,8 +45,9 @@ export function counted(number, noun) {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** Milliseconds to two digits that mean something: 0.4, 3.1, 27, 1,204. */
+/** Milliseconds to two digits that mean something: <0.1, 0.4, 3.1, 27, 1,204. */
 export function milliseconds(ms) {
+  if (ms < 0.05) return "<0.1";
   return ms < 10 ? ms.toFixed(1) : Math.round(ms).toLocaleString("en");
 }
 
