@@ -80,6 +80,13 @@ def test_an_assistant_asks_and_reads(own_index: Path) -> None:
         ("answer", {"question": "who?", "k": 0}, "greater than or equal to 1"),
         ("read_document", {"document_id": "../manifest.json"}, "the index has no document with this id"),
         ("read_document", {"document_id": "danube", "max_chars": 10**9}, "less than or equal to 50000"),
+        (
+            "answer",
+            {"question": "who?", "were": ["title=x"]},
+            "were: no such argument; there are question, k, ",
+        ),
+        ("answer", {"question": "who?", "k": "many"}, "k: Input should be a valid integer"),
+        ("answer", {}, "question: Field required"),
         ("nothing", {}, "nothing"),
     ],
 )
@@ -91,7 +98,10 @@ def test_what_is_wrong_is_said_to_the_assistant(
         async with Client(server) as client:
             found = await client.call_tool(tool, arguments)
             assert found.is_error
-            assert finding in found.content[0].text  # type: ignore[union-attr]
+            said = found.content[0].text  # type: ignore[union-attr]
+            assert finding in said
+            assert "\n" not in said
+            assert "https://" not in said
 
     anyio.run(run)
 

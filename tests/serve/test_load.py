@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import signal
 import socket
 import sys
@@ -13,7 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from tests.serve.conftest import QUESTION, Running, serve, started
+from tests.serve.conftest import QUESTION, TOKEN, Running, serve, started
 from tests.serve.test_metrics import value_of
 from tests.serve.test_problems import problem
 
@@ -102,6 +104,25 @@ def test_an_index_that_goes_away_is_still_served_and_not_ready(own_index: Path) 
         assert running.client.get("/readyz").status_code == 200
 
 
+@pytest.mark.slow
+def test_an_index_that_is_deleted_is_served_as_far_as_it_was_open(own_index: Path) -> None:
+    with serve(own_index, "--writable", DENSPI_TOKEN=TOKEN) as running:
+        shutil.rmtree(own_index)  # before anything was asked
+        assert running.client.get("/api/documents/danube").json()["title"] == "The Danube"
+        assert "no such index" in str(problem(running.client.get("/readyz"), 503)["detail"])
+        assert "denspi_requests_total" in running.client.get("/metrics").text
+        assert running.ask().status_code in (200, 503)
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        body = {"documents": [{"id": "x", "text": "It is gone."}]}
+        for replied in (
+            running.client.post("/api/documents", json=body, headers=headers),
+            running.client.delete("/api/documents/danube", headers=headers),
+        ):
+            assert str(own_index) not in str(problem(replied, 503)["detail"])
+        for strategy in ("sparse_first", "dense_first", "exact"):
+            assert running.ask(strategy=strategy).status_code in (200, 503)
+
+
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_an_end_finishes_what_was_accepted(built: Path, workers: str) -> None:
     with serve(built, "--workers", workers) as running, ThreadPoolExecutor(3) as pool:
@@ -145,7 +166,7 @@ import sys, denspi.serve.protocol as protocol
 from pathlib import Path
 from denspi.serve.run import serve
 from denspi.serve.settings import Listening, ServeSettings
-protocol.HEAD_SECONDS = 0.5
+protocol.HEAD_SECONDS = protocol.UNREAD_SECONDS = 0.5
 settings = ServeSettings(Path(sys.argv[1]), body_seconds=0.5)
 serve(settings, Listening(port=0), lambda address: print("test at", address, flush=True))
 """
@@ -187,3 +208,82 @@ def test_a_client_that_reads_nothing_holds_up_nobody(server: Running) -> None:
         except BlockingIOError:
             pass
         assert server.ask().status_code == 200
+
+
+def unread(place: tuple[str, int], request: bytes) -> socket.socket:
+    """A connection that has asked for more than the kernel keeps for it, and takes nothing of it."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect(place)
+    connection.setblocking(False)
+    try:
+        while True:
+            connection.send(request * 100)
+    except BlockingIOError:
+        return connection
+
+
+@pytest.mark.slow
+def test_who_takes_nothing_of_a_reply_is_let_go(built: Path) -> None:
+    request = b"GET /api/documents/danube HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with started([sys.executable, "-c", SHORT_OF_PATIENCE, str(built)], built) as running:
+        address = urlsplit(running.url)
+        held = [unread((str(address.hostname), int(address.port or 0)), request) for _ in range(3)]
+        deadline = time.monotonic() + 60
+        while connections_of(running):
+            assert time.monotonic() < deadline, "they are still held"
+            time.sleep(0.1)
+        for each in held:
+            each.close()
+        assert running.ask().status_code == 200
+
+
+def connections_of(running: Running) -> int:
+    """How many sockets the server has beside the one that listens."""
+    port = f":{urlsplit(running.url).port:04X}"
+    rows = [
+        line.split() for line in Path(f"/proc/{running.process.pid}/net/tcp").read_text().splitlines()[1:]
+    ]
+    return sum(row[1].endswith(port) and row[3] in ("01", "04", "05", "08") and row[9] != "0" for row in rows)
+
+
+@pytest.mark.slow
+def test_an_end_does_not_wait_for_those_who_read_nothing(built: Path, tmp_path: Path) -> None:
+    request = b"GET /api/documents/danube HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    program = "import sys; from denspi import cli; sys.exit(cli.run(sys.argv[1:]))"
+    log = tmp_path / "log"
+    shell = 'exec "$0" "$@" 2>' + shlex.quote(str(log))
+    command = ["sh", "-c", shell, sys.executable, "-c", program, "serve", str(built), "--port", "0"]
+    with started(command, built) as running:
+        address = urlsplit(running.url)
+        held = [unread((str(address.hostname), int(address.port or 0)), request) for _ in range(5)]
+        assert running.end() in (0, -signal.SIGTERM)
+        for each in held:
+            each.close()
+    assert log.read_text() == ""  # nothing had to be cancelled
+
+
+@pytest.mark.slow
+def test_one_connection_too_many_hears_so_at_once(built: Path) -> None:
+    program = "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128)); "
+    program += "from denspi import cli; sys.exit(cli.run(sys.argv[1:]))"
+    with started([sys.executable, "-c", program, "serve", str(built), "--port", "0"], built) as running:
+        address = urlsplit(running.url)
+        place = (str(address.hostname), int(address.port or 0))
+        held = [socket.create_connection(place) for _ in range(64)]
+        with httpx.Client(base_url=running.url, timeout=60) as client:
+            refused = client.get("/healthz")
+        assert "64 connections" in str(problem(refused, 503)["detail"])
+        assert refused.headers["retry-after"] == "1"
+        more = [socket.create_connection(place) for _ in range(200)]  # far more than it has descriptors for
+        for each in (*held, *more):
+            each.close()
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                if running.ask().status_code == 200:
+                    break
+            except httpx.TransportError:
+                pass
+            assert time.monotonic() < deadline, "it does not answer any more"
+            time.sleep(0.1)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
+from multiprocessing import Pipe
 from pathlib import Path
 
 import httpx
@@ -20,10 +22,13 @@ from tests.serve.conftest import QUESTION
 from denspi.errors import IndexDamagedError
 from denspi.serve.app import create_app
 from denspi.serve.body import Body
+from denspi.serve.edge import Edge
 from denspi.serve.gate import Gate
+from denspi.serve.metrics import Metrics
 from denspi.serve.problems import ProblemError
+from denspi.serve.run import _Workers
 from denspi.serve.service import Answered, Asked, Service
-from denspi.serve.settings import LOOPBACK, Listening, ServeSettings
+from denspi.serve.settings import LOOPBACK, Listening, ServeSettings, host_of, origin_of
 
 
 async def stays() -> bool:
@@ -208,6 +213,73 @@ def test_a_body_ends_at_its_limits() -> None:
         assert body_of([], {})().is_whole
 
     asyncio.run(run())
+
+
+def test_origins_and_names_are_taken_as_browsers_send_them() -> None:
+    for given, sent in (
+        ("https://example.org/", "https://example.org"),
+        ("HTTPS://Example.org:443", "https://example.org"),
+        ("http://localhost:5173", "http://localhost:5173"),
+        ("*", "*"),
+    ):
+        assert origin_of(given) == sent
+    for given, sent in (
+        ("A.example:8000", "a.example"),
+        ("a.example", "a.example"),
+        ("[::1]:80", "::1"),
+        ("::1", "::1"),
+        ("192.0.2.1:80", "192.0.2.1"),
+    ):
+        assert host_of(given) == sent
+
+
+class Child:
+    """A worker that was asked for a sign of life and dies without one."""
+
+    def __init__(self) -> None:
+        self.parent_conn, self.child_conn = Pipe()  # the parent holds both ends: no end of file comes
+        self.process, self.looks = self, 0
+
+    def is_alive(self) -> bool:
+        self.looks += 1
+        return self.looks < 3
+
+
+def test_a_worker_that_dies_is_not_waited_for_as_one_that_hangs() -> None:
+    class Parent(_Workers):
+        def __init__(self) -> None:
+            self.signal_queue, self.should_exit = [], threading.Event()
+
+    parent = Parent()
+    assert not parent._shows_life(Child())  # type: ignore[arg-type]
+    answering = Child()
+    answering.child_conn.send(True)
+    assert parent._shows_life(answering)  # type: ignore[arg-type]
+    parent.signal_queue.append(signal.SIGTERM)  # is heard at once, whoever hangs
+    hanging = Child()
+    hanging.looks = -(10**9)
+    assert parent._shows_life(hanging)  # type: ignore[arg-type]
+
+
+def test_a_request_whose_time_is_over_ends_quietly() -> None:
+    async def run() -> list[Message]:
+        begun, sent = asyncio.Event(), []
+
+        async def wait(*_: object) -> None:
+            begun.set()
+            await asyncio.sleep(3600)
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        edge = Edge(wait, Metrics.alone())
+        task = asyncio.create_task(edge({"type": "http", "path": "/"}, wait, send))  # type: ignore[arg-type]
+        await begun.wait()
+        task.cancel()
+        await task  # uvicorn would log what it raises
+        return sent
+
+    assert [each.get("status") for each in asyncio.run(run())] == [503, None]
 
 
 @pytest.mark.parametrize(

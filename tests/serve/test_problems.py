@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from pydantic import ValidationError
-from tests.serve.conftest import QUESTION, Running
+from tests.serve.conftest import QUESTION, TOKEN, Running
 from tests.serve.test_metrics import value_of
 
 from denspi import cli
@@ -41,6 +41,8 @@ def problem(replied: httpx.Response, status: int) -> dict[str, object]:
         ("question=x&min_confidence=nan", "query.min_confidence"),
         ("question=x&sparse_weight=inf", "query.sparse_weight"),
         (f"question={'x' * 4001}", "query.question"),
+        ("question=x&question=y", "query.question"),
+        ("question=x&k=1&k=2", "query.k"),
     ],
 )
 def test_a_request_that_does_not_fit_is_told_where(server: Running, query: str, where: str) -> None:
@@ -82,6 +84,9 @@ def test_what_the_search_refuses_is_said_as_it_says_it(
         (b'{"question": "x", "where": "a=b"}', 422),
         (b'{"question": "x", "k": ' + b"1" * 5000 + b"}", 400),
         (b"[" * 100_000, 400),
+        ('{"question": "who?"}'.encode("utf-16"), 400),
+        ('{"question": "who?"}'.encode("utf-16-le"), 400),
+        ('{"question": "who?"}'.encode("utf-32"), 400),
     ],
 )
 def test_bad_bodies(server: Running, body: bytes, status: int) -> None:
@@ -249,12 +254,65 @@ def test_a_head_without_end_is_refused(server: Running) -> None:
     assert found.startswith(b"HTTP/1.1 431 ")
 
 
+CHUNKED = (
+    b"POST /api/answers HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize("line", [b"X-Colour: red\r\n" * 1000, b"X" * 15_000], ids=["lines", "line"])
+def test_trailers_without_end_are_refused(server: Running, line: bytes) -> None:
+    address = urlsplit(server.url)
+    sent_bytes, sent = 0, CHUNKED + b"2\r\n{}\r\n0\r\n"
+    with socket.create_connection((address.hostname, address.port), timeout=60) as connection:  # type: ignore[arg-type]
+        try:
+            while sent_bytes < 1 << 26:
+                connection.sendall(sent)
+                sent_bytes, sent = sent_bytes + len(sent), line
+        except OSError:  # the server has closed it
+            pass
+    assert sent_bytes < 1 << 25
+    assert server.ask().status_code == 200
+
+
+def test_trailers_are_no_headers(writable: Running) -> None:
+    body = b'{"documents": [{"id": "trailer", "text": "It came by a trailer."}]}'
+    request = CHUNKED.replace(b"answers", b"documents").replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    request += b"%x\r\n%s\r\n0\r\nAuthorization: Bearer %s\r\n\r\n" % (len(body), body, TOKEN.encode())
+    assert raw(writable, request).startswith(b"HTTP/1.1 401 ")
+
+
+def test_garbage_after_a_request_does_not_take_its_reply_away(server: Running) -> None:
+    body = json.dumps({"questions": [QUESTION] * 8}).encode()
+    head = b"POST /api/answers HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += b"Content-Length: %d\r\n\r\n" % len(body)
+    found = raw(server, (head + body) * 2 + b"GARBAGE\x01\r\n\r\n")
+    assert found.startswith(b"HTTP/1.1 200 ")
+    assert found.count(b"HTTP/1.1 200 ") == 2
+    assert found.count(b"HTTP/1.1 400 ") == 1
+    assert found.rindex(b"HTTP/1.1 200 ") < found.index(b"HTTP/1.1 400 ")
+    broken = CHUNKED + b"zz\r\n"  # a body that cannot be read, behind one that can
+    found = raw(server, head + body + broken)
+    assert (found.count(b"HTTP/1.1 200 "), found.count(b"HTTP/1.1 400 ")) == (1, 1)
+    assert raw(server, broken).startswith(b"HTTP/1.1 400 ")
+
+
 def test_it_answers_to_its_own_names_only(server: Running) -> None:
     for name in ("localhost", "LOCALHOST:1", "127.0.0.1:80", "[::1]:8000"):
         assert server.client.get("/healthz", headers={"host": name}).status_code == 200
     for name in ("example.org", "127.0.0.1.example.org", "", "[::1"):
         status = server.client.get("/healthz", headers={"host": name}).status_code
         assert status == (200 if name == "[::1" else 421)
+
+
+def test_two_names_are_none(server: Running) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    assert raw(server, request).startswith(b"HTTP/1.1 400 ")
+
+
+def test_an_id_that_is_given_twice_is_neither(server: Running) -> None:
+    found = problem(server.client.get("/api/documents?id=danube&id=forth-bridge"), 422)
+    assert found["detail"] == "query.id: is there 2 times; give it once"
 
 
 def test_no_other_site_may_read_it(server: Running) -> None:
@@ -283,6 +341,19 @@ def test_html_is_never_served_as_a_page(server: Running) -> None:
         (["INDEX", "--writable", "--token-file", "nowhere"], "nowhere: No such file or directory"),
         (["INDEX", "--writable"], "DENSPI_TOKEN: a token of 5 characters; use 16 or more"),
         (["INDEX", "--host", "192.0.2.1"], "192.0.2.1 port 8000: "),
+        (
+            ["INDEX", "--allow-origin", "example.org"],
+            "--allow-origin example.org: not an origin; write it as ",
+        ),
+        (
+            ["INDEX", "--allow-origin", "https://a.example/b"],
+            "--allow-origin https://a.example/b: not an ori",
+        ),
+        (
+            ["INDEX", "--allow-host", "https://a.example"],
+            "--allow-host https://a.example: not a name; write ",
+        ),
+        (["INDEX", "--host", ""], "--host is empty: name an address, such as 127.0.0.1, or leave it out"),
     ],
 )
 def test_bad_use_is_one_line_and_exit_2(
@@ -310,6 +381,17 @@ def test_a_token_that_no_header_carries_is_refused(
     said = capsys.readouterr().err
     assert said.startswith(f"denspi: {tmp_path / 'token'}: the token is not plain ASCII; ")
     assert said.count("\n") == 1
+
+
+def test_a_token_file_that_is_no_text_is_one_line(
+    built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "token").write_bytes(b"\xff\xfe" * 20)
+    assert cli.run(["serve", str(built), "--writable", "--token-file", str(tmp_path / "token")]) == 2
+    assert (
+        capsys.readouterr().err
+        == f"denspi: {tmp_path / 'token'}: not UTF-8 text; put the token there on one line\n"
+    )
 
 
 def test_a_port_that_is_taken_is_one_line(server: Running, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,6 +91,18 @@ def test_ids_that_are_steps_of_a_path(writable: Running, document_id: str) -> No
     problem(writable.client.get(address), 404)
 
 
+@pytest.mark.parametrize("document_id", ["abc\n", "a\nb", "\n", "a\r\n/b\u2028"])
+def test_an_id_with_line_breaks_is_another_id(writable: Running, document_id: str) -> None:
+    assert post(writable, {"id": "abc", "text": "The letter is from Ines."}).status_code == 200
+    problem(delete(writable, document_id), 404)
+    assert writable.client.get("/api/documents/abc").status_code == 200
+    assert post(writable, {"id": document_id, "text": "The line is from Ines."}).json()["written"] == 1
+    found = writable.client.get(f"/api/documents/{quote(document_id, safe='')}")
+    assert found.json()["id"] == document_id
+    assert delete(writable, document_id).json()["deleted"] == 1
+    assert delete(writable, "abc").json()["deleted"] == 1
+
+
 @pytest.mark.parametrize(
     "header", [None, "", "Bearer", "Bearer wrong", "Basic eDp5", f"Bearer {TOKEN}x", TOKEN]
 )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools.base import Tool
 from mcp.types import ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from denspi import __version__
+from denspi.corpus.records import shortened
 from denspi.errors import DenspiError
 from denspi.mcp.tools import MAX_CHARS, MAX_K, FoundAnswers, ReadDocument, Tools
 from denspi.search.newest import NewestSearcher
@@ -30,9 +32,32 @@ def run_server(index: Path) -> None:
     create_server(Tools(NewestSearcher(index, on_trouble=_log.error))).run("stdio")
 
 
+class _StrictServer(MCPServer[None]):
+    """Says in one line what does not fit: the SDK drops arguments that it does not know, a filter's too."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Call a tool, if its arguments fit."""
+        tool = self._tool_manager.get_tool(name)
+        if tool is not None:
+            _check(tool, arguments)
+        return await super().call_tool(name, arguments, context)
+
+
+def _check(tool: Tool, arguments: dict[str, Any]) -> None:
+    known = tool.parameters["properties"]
+    if strangers := [each for each in arguments if each not in known]:
+        raise ToolError(f"{shortened(strangers[0])}: no such argument; there are {', '.join(known)}")
+    try:
+        tool.fn_metadata.validate_arguments(arguments)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise ToolError(f"{where}: {first['msg']}") from None
+
+
 def create_server(tools: Tools) -> MCPServer[None]:
     """The server, for any transport."""
-    server: MCPServer[None] = MCPServer(
+    server: _StrictServer = _StrictServer(
         "denspi", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
     )
 

@@ -13,6 +13,7 @@ from denspi.search.searcher import SearchOptions
 from denspi.serve.metrics import QUESTIONS, STAGE_SECONDS
 from denspi.serve.models import AskBody, AskOptions, AskQuery, RepliesOut, ReplyOut
 from denspi.serve.openapi import problems
+from denspi.serve.problems import refuse_repeated
 from denspi.serve.service import Answered, Asked
 from denspi.serve.worker import Worker
 
@@ -47,6 +48,7 @@ def answer_routes(worker: Worker) -> APIRouter:
     @router.get("/api/answers", response_model=ReplyOut, responses=problems(422, 503))
     async def get_answers(request: Request, query: Annotated[AskQuery, Query()]) -> Response:
         """Answer a question: phrases of the documents, best first, each with its sentence and its source."""
+        refuse_repeated(request, "where")
         found = await ask(request, [query.question], query, query.where)
         return Response(found[0].json, media_type=JSON, headers=NOT_KEPT)
 

@@ -44,6 +44,9 @@ class Body:
                 f"the body did not come within {self._limit_seconds:g} s; send it faster, or less at once"
             )
             raise HTTPException(408, detail) from None
+        # JSON has none in UTF-8, where a control character is escaped; Python would read UTF-16 as well.
+        if b"\0" in message.get("body", b""):
+            raise HTTPException(400, "the body is not JSON in UTF-8; send it so")
         self._received_bytes += len(message.get("body", b""))
         self.is_whole = not message.get("more_body", False)
         if self._received_bytes > self._limit_bytes:

@@ -9,14 +9,24 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.security import HTTPBearer
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
 from denspi.search.reply_json import document_json
 from denspi.serve.answering import JSON, NOT_KEPT
 from denspi.serve.models import DocumentOut, DocumentsIn, WrittenOut
 from denspi.serve.openapi import problems
-from denspi.serve.problems import ProblemError
+from denspi.serve.problems import ProblemError, refuse_repeated
 from denspi.serve.worker import Worker
+
+
+class _AnyId(PathConvertor):
+    r"""Line breaks too: Starlette's own has a dot, which leaves them out, and a `$`, which drops the last."""
+
+    regex = r"(?s:.*)\Z"
+
+
+register_url_convertor("any_id", _AnyId())
 
 # For the OpenAPI document; the door does the checking, before the body is read, and says what is wrong.
 _Token = Annotated[object, Depends(HTTPBearer(auto_error=False, description="With --writable."))]
@@ -46,7 +56,7 @@ def document_routes(worker: Worker) -> APIRouter:
     async def delete(request: Request, document_id: str) -> WrittenOut:
         return await worker.changing.run(lambda: worker.writing.delete(document_id), request.is_disconnected)
 
-    @router.get("/api/documents/{document_id:path}", response_model=DocumentOut, responses=reading)
+    @router.get("/api/documents/{document_id:any_id}", response_model=DocumentOut, responses=reading)
     async def get_document(request: Request, document_id: _InPath) -> Response:
         """A document's text, with the spans of its paragraphs; answers name their places in it."""
         return await read(request, document_id)
@@ -54,6 +64,7 @@ def document_routes(worker: Worker) -> APIRouter:
     @router.get("/api/documents", response_model=DocumentOut, responses=reading)
     async def get_document_of_any_id(request: Request, id: _InQuery) -> Response:
         """A document's text by an id of any form, `.` and `..` included."""
+        refuse_repeated(request)
         return await read(request, id)
 
     @router.post("/api/documents", response_model=WrittenOut, responses=writing)
@@ -61,7 +72,7 @@ def document_routes(worker: Worker) -> APIRouter:
         """Add documents, or put them in the place of those with their ids; durable once it answers."""
         return await worker.changing.run(lambda: worker.writing.put(body.documents), request.is_disconnected)
 
-    @router.delete("/api/documents/{document_id:path}", response_model=WrittenOut, responses=deleting)
+    @router.delete("/api/documents/{document_id:any_id}", response_model=WrittenOut, responses=deleting)
     async def delete_document(request: Request, document_id: _InPath, _: _Token) -> WrittenOut:
         """Delete a document."""
         return await delete(request, document_id)
@@ -69,6 +80,7 @@ def document_routes(worker: Worker) -> APIRouter:
     @router.delete("/api/documents", response_model=WrittenOut, responses=deleting)
     async def delete_document_of_any_id(request: Request, id: _InQuery, _: _Token) -> WrittenOut:
         """Delete a document by an id of any form."""
+        refuse_repeated(request)
         return await delete(request, id)
 
     return router

@@ -67,6 +67,8 @@ class Door:
     async def _admit(self, method: str, part: str, headers: Headers, body: Body) -> None:
         """Raise for whoever stays outside."""
         settings = self._settings
+        if len(headers.getlist("host")) > 1:  # whoever stands before the service may have read the other
+            raise ProblemError(400, "the request has several Host headers; send one")
         if settings.allowed_hosts is not None and _name(headers) not in settings.allowed_hosts:
             raise ProblemError(421, "the service does not answer to this name; allow it with --allow-host")
         if part == "documents" and method in _CHANGES:

@@ -6,6 +6,7 @@ Owns which error gets which status. What went wrong inside goes to the log, not 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -19,6 +20,7 @@ from starlette.types import Scope
 
 from denspi.errors import DenspiError, IndexLockedError, InputError
 from denspi.search.reply_json import to_json
+from denspi.serve.service import AwayError
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 1
@@ -61,6 +63,8 @@ def response_to(error: Exception) -> Response:
             return _invalid(error)
         case InputError():
             return problem_response(422, str(error))
+        case AwayError():
+            return response_to(busy(str(error)))
         case IndexLockedError():
             return response_to(busy(str(error)))
         case DenspiError():
@@ -69,6 +73,18 @@ def response_to(error: Exception) -> Response:
             return problem_response(500, "the index cannot be used; the log of the service says why")
         case _:
             return problem_response(500, "a fault of the service; its log says more")
+
+
+def refuse_repeated(request: Request, *may_repeat: str) -> None:
+    """Raise where a parameter of the address is there more than once: which of them was meant?"""
+    counts = Counter(name for name, _ in request.query_params.multi_items())
+    repeated = [
+        {"loc": ("query", name), "msg": f"is there {count} times; give it once", "type": "repeated"}
+        for name, count in counts.items()
+        if count > 1 and name not in may_repeat
+    ]
+    if repeated:
+        raise RequestValidationError(repeated)
 
 
 def add_handlers(app: FastAPI) -> None:

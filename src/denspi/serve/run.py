@@ -8,10 +8,12 @@ accepted is finished.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -19,22 +21,27 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
+from uvicorn.supervisors.multiprocess import Process
 
 from denspi.build.index import Index
 from denspi.build.workers import ONE_THREAD
 from denspi.errors import InputError
 from denspi.serve.app import create_app
 from denspi.serve.metrics import make_counters
-from denspi.serve.protocol import GuardedProtocol
+from denspi.serve.protocol import MAX_CONNECTIONS, GuardedProtocol
 from denspi.serve.settings import Listening, ServeSettings
 
 _START_SECONDS = 600
 _WORKER_SILENT_SECONDS = 60  # then it is taken for hung, and replaced
+_POLL_SECONDS = 0.1
 
 
 def serve(settings: ServeSettings, listening: Listening, on_ready: Callable[[str], None]) -> None:
     """Serve until a signal comes; `on_ready` gets the address."""
+    if not listening.host.strip():  # to a socket it is every address of the machine
+        raise InputError("--host is empty: name an address, such as 127.0.0.1, or leave it out")
     Index.open(settings.index).model()  # what is wrong with it is said here, once, and not by every worker
     own = _PortSocket.only(listening.host, listening.port)
     settings = replace(settings, allowed_hosts=listening.names_at(own.getsockname()[0]))
@@ -46,7 +53,7 @@ def serve(settings: ServeSettings, listening: Listening, on_ready: Callable[[str
         config = uvicorn.Config(
             partial(create_app, settings),
             factory=True,
-            http=GuardedProtocol,
+            http=_RoomyProtocol,
             workers=listening.workers,
             lifespan="on",
             ws="none",
@@ -55,7 +62,6 @@ def serve(settings: ServeSettings, listening: Listening, on_ready: Callable[[str
             server_header=False,
             proxy_headers=False,
             timeout_graceful_shutdown=listening.shutdown_seconds,
-            timeout_worker_healthcheck=_WORKER_SILENT_SECONDS,
         )
         signal.signal(signal.SIGTERM, _end)
         try:
@@ -65,6 +71,25 @@ def serve(settings: ServeSettings, listening: Listening, on_ready: Callable[[str
                 _Server(config, own, on_ready).run([own])
         except KeyboardInterrupt:  # uvicorn hands it on after it has finished
             return
+
+
+def check_free(host: str, port: int) -> None:
+    """`InputError` where another service listens there."""
+    _PortSocket.only(host, port).close()
+
+
+def _room_for_connections() -> int:
+    """Half of the descriptors: the index needs some too, and without any nothing answers any more."""
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if descriptors == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(4, min(MAX_CONNECTIONS, descriptors // 2))
+
+
+class _RoomyProtocol(GuardedProtocol):
+    """As many connections as this process, or the worker that imports this, has room for."""
+
+    max_connections = _room_for_connections()
 
 
 class _Server(uvicorn.Server):
@@ -93,6 +118,37 @@ class _Workers(Multiprocess):
         # One that fails is dealt with afterwards, by uvicorn.
         if all(each.wait_until_ready(_START_SECONDS, self.should_exit) for each in self.processes):
             self._say_ready()
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace those that have died or hang.
+
+        As uvicorn does it, but for the wait: it would give one that dies while it is asked the whole time of
+        one that hangs, and hear no signal meanwhile.
+        """
+        for number, process in enumerate(self.processes):
+            if self._shows_life(process):
+                continue
+            process.kill()
+            process.join()
+            if process.exitcode == STARTUP_FAILURE:
+                self.should_exit.set()
+                return
+            replacement = self.processes[number] = Process(self.config, self.sockets)
+            replacement.start()
+
+    def _shows_life(self, process: Process) -> bool:
+        deadline = time.monotonic() + _WORKER_SILENT_SECONDS
+        try:
+            process.parent_conn.send(b"ping")
+            while process.process.is_alive() and time.monotonic() < deadline:
+                if self.signal_queue or self.should_exit.is_set():
+                    return True  # whoever ends does not ask how the others are
+                if process.parent_conn.poll(_POLL_SECONDS):
+                    process.parent_conn.recv()
+                    return True
+        except (OSError, EOFError):
+            return False
+        return False
 
 
 def _end(number: int, frame: Any) -> NoReturn:

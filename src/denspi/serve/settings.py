@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
+from denspi.errors import InputError
+
+_ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([^/?#@\s]+)/?")
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s/:@\[\]]+)(:\d+)?|[0-9a-f:]+:[0-9a-f:.]*")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def origin_of(text: str) -> str:
+    """As browsers write it: ``https://Example.org:443/`` -> ``https://example.org``; ``*`` is any."""
+    found = _ORIGIN.fullmatch(text.strip().lower())
+    if text.strip() == "*":
+        return "*"
+    if found is None:
+        raise InputError(f"--allow-origin {text}: not an origin; write it as https://example.org")
+    scheme, host = found.groups()
+    return f"{scheme}://{host.removesuffix(_DEFAULT_PORTS.get(scheme, ''))}"
+
+
+def host_of(text: str) -> str:
+    """The name alone, whatever the port: ``A.example:8000`` -> ``a.example``, ``[::1]:80`` -> ``::1``."""
+    found = _HOST.fullmatch(text.strip().lower())
+    if found is None:
+        raise InputError(f"--allow-host {text}: not a name; write it as a.example, without https://")
+    return (found[1] or found[0]).strip("[]")
 
 
 @dataclass(frozen=True, slots=True)

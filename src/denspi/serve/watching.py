@@ -16,7 +16,7 @@ from denspi.serve.metrics import CONTENT_TYPE
 from denspi.serve.models import HealthOut, ReadyOut
 from denspi.serve.openapi import problems
 from denspi.serve.problems import ProblemError
-from denspi.serve.service import Held
+from denspi.serve.service import AwayError, Held
 from denspi.serve.worker import Worker
 
 
@@ -32,7 +32,10 @@ def watch_routes(worker: Worker) -> APIRouter:
     @router.get("/readyz", response_model=ReadyOut, responses=problems(503))
     async def get_readiness() -> ReadyOut:
         """Whether it serves the newest generation, and what that holds."""
-        held = await asyncio.to_thread(worker.service.held)
+        try:
+            held = await asyncio.to_thread(worker.service.held)
+        except AwayError:
+            raise ProblemError(503, f"{worker.service.why_not_ready}") from None
         if worker.service.why_not_ready is not None:
             raise ProblemError(
                 503, f"{worker.service.why_not_ready}; still serving generation {held.generation}"
@@ -58,7 +61,11 @@ def watch_routes(worker: Worker) -> APIRouter:
     )
     async def get_metrics() -> Response:
         """Counts and times since the start, over all workers, in Prometheus' text format."""
-        text = worker.metrics.text(_gauges(await asyncio.to_thread(worker.service.held)))
+        try:
+            gauges = _gauges(await asyncio.to_thread(worker.service.held))
+        except AwayError:  # what was counted is still true
+            gauges = {}
+        text = worker.metrics.text(gauges)
         return Response(text, media_type=CONTENT_TYPE, headers=NOT_KEPT)
 
     return router

@@ -7,6 +7,7 @@ go; others wait a few seconds for it and are then told who holds it. Called from
 from __future__ import annotations
 
 import hmac
+import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,13 +16,16 @@ from typing import TypeVar
 from denspi.build.index import Index
 from denspi.build.workers import WorkerSettings
 from denspi.corpus import split_paragraphs
-from denspi.errors import IndexLockedError
+from denspi.errors import DenspiError, IndexLockedError, InputError
+from denspi.index.snapshot import Snapshot
 from denspi.serve.models import DocumentIn, WrittenOut
 from denspi.serve.problems import ProblemError
+from denspi.serve.service import AwayError
 from denspi.types import Document
 
 T = TypeVar("T")
 _POLL_SECONDS = 0.05
+_log = logging.getLogger("uvicorn.error")
 _ASK_FOR_TOKEN = {"WWW-Authenticate": "Bearer"}
 
 
@@ -79,14 +83,26 @@ class Writing:
                 except IndexLockedError:
                     if time.monotonic() >= deadline:
                         raise
+                except DenspiError:
+                    self._check_is_there()
+                    raise
             time.sleep(_POLL_SECONDS)
 
     def _index(self) -> Index:
         """Opened once, as its encoder is slow to load; again where it was built anew with another model."""
+        self._check_is_there()
         opened = self._opened
         if opened is None or not opened.snapshot().model.gives_the_rows_of(opened.model().record):
             opened = self._opened = Index.open(self._folder, workers=WorkerSettings(processes=0))
         return opened
+
+    def _check_is_there(self) -> None:
+        """What is wrong with the folder is no fault of the request; its path is not the caller's business."""
+        try:
+            Snapshot.open(self._folder).close()
+        except InputError as error:
+            _log.error("%s", error)
+            raise AwayError from error
 
 
 def _document(given: DocumentIn) -> Document:
