@@ -36,6 +36,13 @@ class Run:
 
 WITHOUT_NEGATIVES = ("phrase.loss.in_batch=0", "phrase.article_group=1")
 ASKED = ("reader-base", "ask", "ask-more")
+LSTM = (
+    'lstm={embeddings="encoder", embedding_dim=384}',
+    "phrase.batch=32",
+    "phrase.loop.epochs=14",
+    "phrase.loop.learning_rate=1e-3",
+)
+BASE = ('encoder="encoders/mpnet-base"', "phrase.loop.learning_rate=5e-5")
 
 
 def negatives(kind: str) -> Run:
@@ -70,10 +77,10 @@ RUNS = {
     "ablation-no-in-batch": Run("ablation", WITHOUT_NEGATIVES),
     "ablation-paper-negatives": negatives("paper"),
     "ablation-similar-question": negatives("similar_question"),
-    "ablation-lstm": Run(
-        "ablation",
-        ("lstm={}", "compile=false", "phrase.loop.epochs=12", "phrase.loop.learning_rate=1e-3"),
-    ),
+    "ablation-base": Run("ablation", BASE),
+    "ablation-base-no-in-batch": Run("ablation", (*BASE, *WITHOUT_NEGATIVES)),
+    # As the paper's baseline was: no teacher, nothing but the gold paragraph.
+    "ablation-lstm": Run("ablation", (*LSTM, *WITHOUT_NEGATIVES, "phrase.loss.distillation=0"), needs=()),
 }
 
 
@@ -100,7 +107,11 @@ def main() -> int:
             print(f"== {name}", file=sys.stderr, flush=True)
             places = moved(name, arguments.data, arguments.encoders, arguments.output)
             done = subprocess.run(
-                [*words(name, arguments.output), *as_options([*places, *arguments.set])], check=False
+                [
+                    *words(name, arguments.output, arguments.encoders),
+                    *as_options([*places, *arguments.set]),
+                ],
+                check=False,
             )
             failed += [name] if done.returncode else []
     if arguments.collect:
@@ -117,11 +128,11 @@ def in_order(names: list[str]) -> list[str]:
     return list(found)
 
 
-def words(name: str, output: Path = Path("runs")) -> list[str]:
+def words(name: str, output: Path = Path("runs"), encoders: str = "encoders") -> list[str]:
     """The command, without what depends on the machine."""
     run = RUNS[name]
     start = [sys.executable, "-m", "denspi.training", f"{CONFIGS}/{run.config}.toml"]
-    sets = [each.replace('"runs/', f'"{output}/') for each in run.sets]
+    sets = [each.replace('"runs/', f'"{output}/').replace('"encoders/', f'"{encoders}/') for each in run.sets]
     return [*start, "--output", str(output / name), "--resume", *as_options(sets)]
 
 

@@ -22,14 +22,15 @@ SCRIPT = load_script("experiments/training/runs.py")
 def test_a_run_is_a_configuration(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     run, output = SCRIPT.RUNS[name], Path("elsewhere")
-    line = SCRIPT.words(name, output)
+    line = SCRIPT.words(name, output, "models")
     sets = [value for option, value in pairwise(line) if option == "--set"]
     moved = SCRIPT.moved(name, "there", "models", output)
     settings = load_settings(Path(line[3]), RunSettings, [*sets, *moved])
     assert getattr(settings, run.stage) is not None
     assert str(settings.data) == "there/squad/train-v1.1.json.gz"
     assert settings.encoder.startswith("models/")
-    for folder in (settings.teacher, *settings.asked):
+    is_taught = settings.phrase is None or settings.phrase.loss.distillation
+    for folder in (settings.teacher if is_taught else None, *settings.asked):
         assert folder is None or folder.parts[:2] in {("elsewhere", need) for need in run.needs}
     assert SCRIPT.in_order([name])[-1] == name
     assert SCRIPT.in_order([name]).index("reader-base") == 0 if "reader-base" in run.needs else True

@@ -1,14 +1,15 @@
 """The query-agnostic baseline of the paper's Table 1 as a backbone: a bidirectional LSTM with self-attention.
 
 After Seo et al. 2018 (PIQA, https://arxiv.org/abs/1804.07726), not a copy: it has word pieces in place of
-words and characters, and no pretrained embeddings. Everything is learned from scratch; a text's hidden
-states do not depend on what it is padded with. It has no graph replay and is not exported.
+words and characters. Its embeddings are learned, or those of a pretrained encoder, which stay as they are;
+everything else is learned from scratch. A text's hidden states do not depend on what it is padded with. It
+has no graph replay and is not exported.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -16,16 +17,22 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from denspi.dense.backbone import AnyBackbone
+from denspi.errors import SettingsError
 from denspi.settings import from_table
 
 MODEL_TYPE = "lstm"
 """What stands in a model record where a transformers encoder has its `model_type`."""
+_EMBEDDING_STD = 0.4  # of pretrained embeddings, as word vectors for LSTMs have it; encoders normalise theirs
 
 
 @dataclass(frozen=True, slots=True)
 class LstmSettings:
-    """Sizes; `hidden_dim` counts both directions together, and is what the phrase model splits."""
+    """Sizes; `hidden_dim` counts both directions together, and is what the phrase model splits.
 
+    `embeddings` are "learned", or those of the "encoder" that gives the tokenizer, at their own size.
+    """
+
+    embeddings: Literal["learned", "encoder"] = "learned"
     embedding_dim: int = 300
     hidden_dim: int = 512
     layers: int = 2
@@ -65,6 +72,17 @@ class LstmBackbone(AnyBackbone):
         self.dropout = nn.Dropout(settings.dropout)
         for table in (self.pieces, self.types):  # small, as encoders have it: a lookup is a sum of both
             nn.init.normal_(table.weight, std=0.1)
+
+    def take_embeddings(self, table: Tensor) -> None:
+        """Use pretrained embeddings ``[piece, dim]`` and keep them as they are."""
+        if table.shape != self.pieces.weight.shape:
+            raise SettingsError(
+                f"lstm.embedding_dim: the encoder has embeddings of {' x '.join(map(str, table.shape))}, "
+                f"the LSTM of {' x '.join(map(str, self.pieces.weight.shape))}; set it to {table.shape[1]}"
+            )
+        with torch.no_grad():
+            self.pieces.weight.copy_(table * (_EMBEDDING_STD / table.std()))
+        self.pieces.weight.requires_grad_(False)
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor, slot: int = 0) -> Tensor:
         """Hidden states ``[text, piece, dim]``; `slot` is for graph replay, which this backbone has not."""

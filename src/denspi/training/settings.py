@@ -173,7 +173,7 @@ class RunSettings:
 
     `asked` are folders that [ask] of other runs left. `start`, a trained reader's folder too, hands its
     fine-tuned encoder to the first stage. With `lstm`, an LSTM is trained from scratch, and `encoder` gives
-    nothing but its tokenizer.
+    nothing but its tokenizer and, where wanted, its embeddings.
     """
 
     data: Path

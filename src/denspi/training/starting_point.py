@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from denspi.dense.backbone import AnyBackbone, Backbone, load_backbone
-from denspi.dense.lstm import LstmBackbone
+from denspi.dense.lstm import LstmBackbone, LstmSettings
 from denspi.dense.model_folder import load_reader_model
 from denspi.errors import ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
@@ -36,13 +36,20 @@ def starting_backbone(settings: RunSettings, tokenizer: Tokenizer, device: torch
     if settings.start:
         backbone = load_reader_model(settings.start).backbone
     elif settings.lstm:
-        backbone = LstmBackbone(settings.lstm, tokenizer.vocab_size)
+        backbone = _lstm(settings.lstm, settings.encoder, tokenizer)
     else:
         backbone = load_backbone(settings.encoder)
     needed = settings.limits.paragraph_pieces + settings.limits.question_pieces + 4
     if needed > backbone.max_pieces:
         raise SettingsError(f"limits: {needed} pieces do not fit the encoder's {backbone.max_pieces}")
     use_graphs(backbone, settings, device)
+    return backbone
+
+
+def _lstm(settings: LstmSettings, encoder: str, tokenizer: Tokenizer) -> LstmBackbone:
+    backbone = LstmBackbone(settings, tokenizer.vocab_size)
+    if settings.embeddings == "encoder":
+        backbone.take_embeddings(load_backbone(encoder).encoder.get_input_embeddings().weight)
     return backbone
 
 
