@@ -66,7 +66,13 @@ def main() -> None:
     everything = [p for a in articles for p in a.paragraphs]
     chosen = everything[:: max(1, len(everything) // arguments.paragraphs)][: arguments.paragraphs]
     others = [p for p in everything[7::97] if p not in chosen][:32]
-    results: dict[str, Any] = {"machine": machine(), "paragraphs": len(chosen), "routes": {}}
+    command = f"python benchmarks/encoder.py --model {arguments.model.name} --data {arguments.data.name}"
+    results: dict[str, Any] = {
+        "command": f"{command} --output {arguments.output.name} --paragraphs {arguments.paragraphs}",
+        "machine": machine(),
+        "paragraphs": len(chosen),
+        "routes": {},
+    }
     with tempfile.TemporaryDirectory() as scratch:
         trained = arguments.model
         if not (trained / "model.json").is_file():

@@ -1,8 +1,8 @@
 """How a question's cost grows with the index: 1, 10 and 50 million starts, at equal recall.
 
 For each size an index is built from a real one (see growth_index.py), searched and deleted. `exact` says what
-the best answer is; of the numbers of probes in `PROBES`, the smallest with which hybrid gives the same best
-normalised answer to `RECALL` of the questions is the one that is timed. Warm, on one core; questions are
+the best answer is; of the limits in `LADDER`, the first with which hybrid gives the same best normalised
+answer to `RECALL` of the questions are those that are timed. Warm, on one core; questions are
 encoded beforehand. Memory is what the searching process holds beside its mapped files. Building, searching
 and the oracle are processes of their own, so that none of them counts for another.
 
@@ -37,8 +37,21 @@ from machine import anonymous_bytes, machine, percentiles, write_results
 from query import choose
 
 RECALL = 0.95
-PROBES = (32, 64, 128, 256, 512, 1024)
 PHRASES = 20  # candidates, as `Searcher.answer` takes for five answers
+# Every text comes again and again in a grown index, and so do its starts and paragraphs among the closest:
+# lists, starts and paragraphs must grow together for anything else to be seen.
+LADDER = tuple(
+    Limits(phrases=PHRASES, probes=probes, top_starts=starts, top_paragraphs=paragraphs)
+    for probes, starts, paragraphs in (
+        (32, 200, 50),
+        (64, 200, 50),
+        (64, 500, 100),
+        (128, 1000, 100),
+        (128, 1000, 200),
+        (128, 2000, 400),
+        (256, 4000, 800),
+    )
+)
 PACKAGES = ("numpy", "numba", "onnxruntime")
 
 
@@ -138,13 +151,12 @@ def measure(folder: Path, questions: Sequence[str], expected: Sequence[str]) -> 
     before = anonymous_bytes()
     searcher = Searcher(EncodedBefore(Index.open(folder)), compiled=True)  # type: ignore[arg-type]
     live, segments = searcher.view.snapshot.live, searcher.view.segments
-    recalls: dict[int, float] = {}
-    for probes in PROBES if any(segment.reader.start_lists for segment in segments) else PROBES[-1:]:
-        limits = Limits(phrases=PHRASES, probes=probes)
+    recalls: list[float] = []
+    for limits in LADDER:
         replies = [searcher.ask(each, strategy="hybrid", limits=limits) for each in questions]
         same = [best(reply) == right for reply, right in zip(replies, expected, strict=True)]
-        recalls[probes] = float(np.mean(same))
-        if recalls[probes] >= RECALL:
+        recalls.append(float(np.mean(same)))
+        if recalls[-1] >= RECALL:
             break
     # What was asked just now is in memory, its encoding too: this is the warm round.
     wall_ms, cpu_ms, stages_ms, memory = [], [], {}, []
@@ -164,15 +176,22 @@ def measure(folder: Path, questions: Sequence[str], expected: Sequence[str]) -> 
         "segments": len(segments),
         "lists": sum(len(each.reader.start_lists or ()) for each in segments),
         "bytes": stored,
-        "probes": probes,
-        "recall_by_probes": {str(each): round(recall, 4) for each, recall in recalls.items()},
-        "recall": round(recalls[probes], 4),
+        "limits": _shown(limits),
+        "recalls": [
+            {**_shown(each), "recall": round(recall, 4)}
+            for each, recall in zip(LADDER, recalls, strict=False)
+        ],
+        "recall": round(recalls[-1], 4),
         "wall_ms": percentiles(wall_ms),
         "cpu_ms": percentiles(cpu_ms),
         "stages_ms": {name: percentiles(each) for name, each in stages_ms.items()},
         "anonymous_bytes_before_opening": before,
         "anonymous_bytes": max(memory),
     }
+
+
+def _shown(limits: Limits) -> dict[str, int]:
+    return {name: getattr(limits, name) for name in ("probes", "top_starts", "top_paragraphs")}
 
 
 def best(reply: Reply) -> str:

@@ -37,13 +37,14 @@ def render(results: dict[str, Any]) -> str:
         "The documents of a real index come again and again under other ids, until there are so many starts;"
         " from the second time on every code of a vector is moved by noise (standard deviation:"
         f" {results['noise']:g} steps of the code). Texts and so the postings grow with them. The index is"
-        f" written by the project's own writer. {results['questions']} questions; `hybrid` with the fewest"
-        " probes of those tried that give the best answer of `exact` to"
+        f" written by the project's own writer. {results['questions']} questions; `hybrid` with the first"
+        " limits of those below that give the best answer of `exact` to"
         f" {100 * results['recall_wanted']:.0f}% of them. Warm, one core, from the vector of the question to"
         " answers. Anonymous memory is what the process holds beside its mapped files, Python, the model and"
         " the compiler included.",
         "",
-        "| starts | words | segments | lists | on disk, GB | probes | best answer as `exact`, %"
+        "| starts | words | segments | lists | on disk, GB | probes / starts / paragraphs"
+        " | best answer as `exact`, %"
         " | wall p50 / p95 ms | processor p50 / p95 ms | anonymous memory, MB |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
@@ -51,7 +52,7 @@ def render(results: dict[str, Any]) -> str:
         wall, cpu = each["wall_ms"], each["cpu_ms"]
         lines.append(
             f"| {each['starts']:,} | {each['words']:,} | {each['segments']} | {each['lists']:,}"
-            f" | {each['bytes'] / 1e9:.2f} | {each['probes']} | {100 * each['recall']:.1f}"
+            f" | {each['bytes'] / 1e9:.2f} | {_limits(each['limits'])} | {100 * each['recall']:.1f}"
             f" | {wall['p50']} / {wall['p95']} | {cpu['p50']} / {cpu['p95']}"
             f" | {each['anonymous_bytes'] / 1e6:.0f} |"
         )
@@ -63,16 +64,18 @@ def render(results: dict[str, Any]) -> str:
         "",
         f"![Median time of a question and anonymous memory by the number of starts]({PLOT})",
         "",
-        "| starts | stages, wall p50 / p95 ms | best answer as `exact` by probes, % |",
+        "| starts | stages, wall p50 / p95 ms | best answer as `exact` by probes / starts / paragraphs, % |",
         "| --- | --- | --- |",
     ]
     for each in sizes:
         stages = "; ".join(f"{name} {ms['p50']} / {ms['p95']}" for name, ms in each["stages_ms"].items())
-        recalls = "; ".join(
-            f"{probes}: {100 * recall:.1f}" for probes, recall in each["recall_by_probes"].items()
-        )
+        recalls = "; ".join(f"{_limits(one)}: {100 * one['recall']:.1f}" for one in each["recalls"])
         lines.append(f"| {each['starts']:,} | {stages} | {recalls} |")
     return "\n".join(lines) + "\n"
+
+
+def _limits(each: dict[str, int]) -> str:
+    return " / ".join(str(each[name]) for name in ("probes", "top_starts", "top_paragraphs"))
 
 
 def plot(results: dict[str, Any], path: Path) -> None:

@@ -195,6 +195,7 @@ def plot(results: dict[str, Any], path: Path) -> None:
         zorder=0,
     )
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("wall time of a question, median, ms (one core, warm)")
     axes.set_ylabel("exact match, % (with its 95% interval)")
     axes.set_title(f"{results['questions']} questions over {results['index']['words']:,} words")

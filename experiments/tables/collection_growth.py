@@ -10,6 +10,7 @@ in the scratch folder: the same command goes on where it was interrupted, and le
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import sys
@@ -170,6 +171,8 @@ def draw(result: dict[str, Any], path: Path) -> None:
         for name in points[0]["systems"]:
             axis.plot(words, [factor * each["systems"][name][field] for each in points], "o-", label=name)
         axis.set_xscale("log")
+        axis.set_xticks(words, [f"{each:.1f}" for each in words])
+        axis.set_xticks([], minor=True)
         axis.set_xlabel("million words in the index")
         axis.set_ylabel(label)
         axis.set_ylim(bottom=0)
@@ -179,5 +182,11 @@ def draw(result: dict[str, Any], path: Path) -> None:
     plt.close(figure)
 
 
+def again() -> None:
+    """Page and picture from the figures that are there."""
+    rendered_again(OUTPUT, render)
+    draw(json.loads(OUTPUT.read_text(encoding="utf-8")), OUTPUT.with_name(PLOT))
+
+
 if __name__ == "__main__":
-    rendered_again(OUTPUT, render) if sys.argv[1:2] == ["--render"] else main()
+    again() if sys.argv[1:2] == ["--render"] else main()

@@ -40,6 +40,8 @@ ABLATIONS = {
     "ablation-no-in-batch": ("- paragraphs of the batch as negatives", None),
     "ablation-paper-negatives": ("the paper's negatives instead", None),
     "ablation-similar-question": ("paragraphs of similar questions instead", None),
+    "ablation-base": ("MPNet-base in MiniLM's place", None),
+    "ablation-base-no-in-batch": ("the same, - paragraphs of the batch as negatives", None),
 }
 SHIPPED = "exported_small_on_dev"
 

@@ -1,7 +1,8 @@
 """Commands in ```console blocks really run, and print what the document shows.
 
 A line ``$ command`` is run by the shell in the repository's root. The lines below it, if any, are compared
-with what it prints; a line ``...`` stands for any lines, and durations and confidences are not compared.
+with what it prints; a line ``...`` stands for any lines, durations are not compared, and confidences only
+roughly: their last digit depends on the processor.
 Commands that only make sense on the reader's machine stand in ```sh blocks, which are not run. ```python
 blocks are run as well.
 """
@@ -23,7 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CONSOLE_BLOCK = re.compile(r"^```console\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 DURATION = re.compile(r"\d[\d.,]* (ms|s|words/s)\b")
-CONFIDENCE = re.compile(r"\d+% sure")  # the last digit depends on the processor
+CONFIDENCE = re.compile(r"(\d+)% sure")
+CONFIDENCE_POINTS = 4
 SAMPLE_INDEX = ROOT / "sample.index"  # what the documents' own commands make
 
 
@@ -68,6 +70,9 @@ def test_command_prints_what_the_document_shows(shown: Shown) -> None:
     assert finished.returncode == 0, finished.stderr
     if shown.output:
         assert re.fullmatch(_pattern(shown.output), _timeless(finished.stdout)), finished.stdout
+        sure = [int(each) for each in CONFIDENCE.findall(finished.stdout)]
+        for each in map(int, CONFIDENCE.findall(shown.output)):
+            assert any(abs(each - other) <= CONFIDENCE_POINTS for other in sure), f"{each}%, not of {sure}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
