@@ -36,12 +36,7 @@ class Run:
 
 WITHOUT_NEGATIVES = ("phrase.loss.in_batch=0", "phrase.article_group=1")
 ASKED = ("reader-base", "ask", "ask-more")
-LSTM = (
-    'lstm={embeddings="encoder", embedding_dim=384}',
-    "phrase.batch=32",
-    "phrase.loop.epochs=14",
-    "phrase.loop.learning_rate=1e-3",
-)
+LSTM = ("phrase.batch=48", "phrase.loop.epochs=7", "phrase.loop.learning_rate=1e-3")
 BASE = ('encoder="encoders/mpnet-base"', "phrase.loop.learning_rate=5e-5")
 
 
@@ -53,6 +48,11 @@ def negatives(kind: str) -> Run:
         "loss={reading=1.0, distillation=3.0, no_answer=true}}"
     )
     return Run("ablation", (*WITHOUT_NEGATIVES, "phrase.loop.epochs=2", stage), stage="negatives")
+
+
+def lstm(table: str) -> Run:
+    """As the paper's baseline was: no teacher, nothing but the gold paragraph."""
+    return Run("ablation", (table, *LSTM, *WITHOUT_NEGATIVES, "phrase.loss.distillation=0"), needs=())
 
 
 RUNS = {
@@ -79,8 +79,8 @@ RUNS = {
     "ablation-similar-question": negatives("similar_question"),
     "ablation-base": Run("ablation", BASE),
     "ablation-base-no-in-batch": Run("ablation", (*BASE, *WITHOUT_NEGATIVES)),
-    # As the paper's baseline was: no teacher, nothing but the gold paragraph.
-    "ablation-lstm": Run("ablation", (*LSTM, *WITHOUT_NEGATIVES, "phrase.loss.distillation=0"), needs=()),
+    "ablation-lstm": lstm("lstm={}"),
+    "ablation-lstm-pretrained": lstm('lstm={embeddings="encoder", embedding_dim=384}'),
 }
 
 
