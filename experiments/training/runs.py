@@ -5,8 +5,10 @@
     python experiments/training/runs.py --collect --output runs
 
 Runs go one after another, each with what it needs before it; one that is done is not run again, one that was
-interrupted goes on. `--data` and `--encoders` say where those lie on another machine. `--collect` puts the
-scores of all finished runs into docs/results/reading.json; only the standard library and denspi are needed.
+interrupted goes on. With `--jobs` several share a GPU that a small encoder does not fill, each with a log of
+its own; their seconds are then not those of a run alone. `--data` and `--encoders` say where those lie on
+another machine. `--collect` puts the scores of all finished runs into docs/results/reading.json; only the
+standard library and denspi are needed.
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ import json
 import shlex
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results" / "reading.json"
 CONFIGS = "experiments/training"
+POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=Path("runs"), help="each run gets a folder here")
     parser.add_argument("--data", default="../shared/data", help="folder with squad/ and wikipedia/")
     parser.add_argument("--encoders", default="encoders", help="folder with minilm-l6/ and mpnet-base/")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for all of them")
     arguments = parser.parse_args()
     if unknown := [name for name in arguments.names if name not in RUNS]:
@@ -101,23 +106,48 @@ def main() -> int:
     if arguments.list:
         for name in RUNS:
             print(f"{name:28} {command(name)}")
-    failed = []
-    for name in in_order(arguments.names):
-        if not (arguments.output / name / RUNS[name].stage / "scores.json").exists():
-            print(f"== {name}", file=sys.stderr, flush=True)
-            places = moved(name, arguments.data, arguments.encoders, arguments.output)
-            done = subprocess.run(
-                [
-                    *words(name, arguments.output, arguments.encoders),
-                    *as_options([*places, *arguments.set]),
-                ],
-                check=False,
-            )
-            failed += [name] if done.returncode else []
+    failed = train(arguments.names, arguments) if arguments.names else []
     if arguments.collect:
         print(", ".join(collect(arguments.output, RESULTS)) or "nothing new", file=sys.stderr)
     print(*(f"{name}: failed" for name in failed), sep="\n", end="", file=sys.stderr)
     return 1 if failed else 0
+
+
+def train(names: list[str], arguments: argparse.Namespace) -> list[str]:
+    """Run what is not done yet, at most `jobs` at a time, each after what it needs; those that failed."""
+    waiting = [name for name in in_order(names) if not is_done(name, arguments.output)]
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    failed: list[str] = []
+    while waiting or running:
+        for name in list(waiting):
+            needs = RUNS[name].needs
+            if any(need in failed for need in needs):
+                waiting.remove(name)
+                failed.append(name)
+            elif len(running) < arguments.jobs and all(is_done(need, arguments.output) for need in needs):
+                waiting.remove(name)
+                running[name] = begin(name, arguments)
+        for name, process in list(running.items()):
+            if process.poll() is not None:
+                del running[name]
+                failed += [] if is_done(name, arguments.output) else [name]
+        time.sleep(POLL_SECONDS)
+    return failed
+
+
+def begin(name: str, arguments: argparse.Namespace) -> subprocess.Popen[bytes]:
+    print(f"== {name}", file=sys.stderr, flush=True)
+    places = moved(name, arguments.data, arguments.encoders, arguments.output)
+    line = [*words(name, arguments.output, arguments.encoders), *as_options([*places, *arguments.set])]
+    if arguments.jobs == 1:
+        return subprocess.Popen(line)
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    with (arguments.output / f"{name}.log").open("ab") as log:
+        return subprocess.Popen(line, stdout=log, stderr=log)
+
+
+def is_done(name: str, output: Path) -> bool:
+    return (output / name / RUNS[name].stage / "scores.json").exists()
 
 
 def in_order(names: list[str]) -> list[str]:

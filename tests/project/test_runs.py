@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from argparse import Namespace
 from itertools import pairwise
 from pathlib import Path
 
@@ -50,3 +53,28 @@ def test_scores_of_finished_runs_are_collected(tmp_path: Path) -> None:
     assert [run["name"] for run in record["runs"]] == ["ablation", "ablation-product"]
     assert record["runs"][1]["dev"] == {"em": 61, "f1": 70}
     assert 'model.coherency="product"' in record["runs"][1]["command"]
+
+
+def test_runs_begin_after_what_they_need_and_not_too_many_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each run is played by a short process that leaves scores; one fails, and what needs it is not begun."""
+    monkeypatch.setattr(SCRIPT, "POLL_SECONDS", 0.01)
+    begun: list[tuple[str, set[str]]] = []
+
+    def play(name: str, arguments: Namespace) -> subprocess.Popen[bytes]:
+        begun.append((name, {each for each in SCRIPT.RUNS if SCRIPT.is_done(each, tmp_path)}))
+        folder = tmp_path / name / SCRIPT.RUNS[name].stage
+        script = f"import os, time; os.makedirs({str(folder)!r}); time.sleep(0.05)"
+        if name != "ask-more":
+            script += f"; open({str(folder / 'scores.json')!r}, 'w').close()"
+        return subprocess.Popen([sys.executable, "-c", script])
+
+    monkeypatch.setattr(SCRIPT, "begin", play)
+    given = Namespace(jobs=2, output=tmp_path)
+    assert SCRIPT.train(["small", "reader-small", "base"], given) == ["ask-more", "small"]
+    assert {name for name, _ in begun} == {"reader-base", "ask", "ask-more", "reader-small", "base"}
+    for name, done in begun:
+        assert done.issuperset(SCRIPT.RUNS[name].needs)
+    assert SCRIPT.train(["ask", "reader-small"], given) == []
+    assert len(begun) == 5  # nothing is done twice

@@ -73,7 +73,7 @@ def _ask(
             )
     asked = (q for e in examples for q in e.questions)
     sides = [pair for q, pair in zip(asked, logits, strict=True) if q.gold]
-    half_written = path.with_name("half-written.npz")
+    half_written = path.with_name(f"half-written-{os.getpid()}.npz")  # runs that begin together both ask
     flat = [np.concatenate([s[side] for s in sides]).astype(np.float16) for side in (0, 1)]
     np.savez(half_written, start=flat[0], end=flat[1])
     os.replace(half_written, path)
