@@ -39,3 +39,11 @@ def test_risk_counts_the_surest_first() -> None:
         1 / 3,
         0.5,
     ]
+
+
+@pytest.mark.filterwarnings("error")
+def test_any_margin_has_a_probability() -> None:
+    found = Confidence(0.26, -1.1).of(np.array([-1e9, -4000.0, 0.0, 1e9]))
+    assert ((found >= 0) & (found <= 1)).all()
+    assert (np.diff(found) >= 0).all()
+    assert found[-1] == 1

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+_LARGEST_EXPONENT = 700.0
+"""Of what a double holds the power of e; a great sparse weight puts answers further apart than this."""
+
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
@@ -22,7 +25,8 @@ class Confidence:
 
     def of(self, margin: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability that an answer with this margin is right."""
-        return 1 / (1 + np.exp(-(self.slope * margin + self.intercept)))
+        exponent = np.minimum(-(self.slope * margin + self.intercept), _LARGEST_EXPONENT)
+        return 1 / (1 + np.exp(exponent))
 
 
 def fit_confidence(margin: NDArray[np.float64], is_right: NDArray[np.bool_], steps: int = 50) -> Confidence:
