@@ -1,7 +1,8 @@
 """What a question costs: every strategy and its stages, beside pipelines that read texts anew for it.
 
 Warm, on one core, all systems in one run: they take turns, a few questions each, so that a busy machine slows
-them alike. Wall time is what people wait for; processor time, beside it, does not count what other processes
+them alike; no two have the same questions in a round: the second would find what the first has read in the
+caches. Wall time is what people wait for; processor time, beside it, does not count what other processes
 took. Then cold, from disk (see cold.py), and in batches on all cores (see batch_reading.py). Questions are of
 held-out training articles, or of any file with `--all-articles`.
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,8 +43,8 @@ PACKAGES = ("numpy", "numba", "onnxruntime", "bm25s")
 class Taken:
     """What the questions to one system took."""
 
-    wall_ms: list[float] = field(default_factory=list)
-    cpu_ms: list[float] = field(default_factory=list)
+    wall_ms: dict[int, float] = field(default_factory=dict)  # by the place of the question
+    cpu_ms: dict[int, float] = field(default_factory=dict)
     stages_ms: dict[str, list[float]] = field(default_factory=dict)
     texts_read: list[int] = field(default_factory=list)
     is_right: list[bool] = field(default_factory=list)
@@ -137,28 +138,36 @@ def take_turns(
     for ask in systems.values():  # load, compile and touch what all questions use
         for question in questions[-2:]:
             ask(question.text)
-    for first in range(0, len(questions), ROUND):
-        for name, ask in systems.items():
-            for question in questions[first : min(first + ROUND, few.get(name, len(questions)))]:
+    for number, shifts in enumerate(rounds(len(questions), len(systems)), start=1):
+        for (name, ask), places in zip(systems.items(), shifts, strict=True):
+            for place in places[: max(0, few.get(name, len(questions)) - places.start)]:
                 wall, cpu = time.perf_counter(), time.process_time()
-                answered = ask(question.text)
-                taken[name].cpu_ms.append(1000 * (time.process_time() - cpu))
-                taken[name].wall_ms.append(1000 * (time.perf_counter() - wall))
+                answered = ask(questions[place].text)
+                taken[name].cpu_ms[place] = 1000 * (time.process_time() - cpu)
+                taken[name].wall_ms[place] = 1000 * (time.perf_counter() - wall)
                 for stage, ms in answered.stages_ms.items():
                     taken[name].stages_ms.setdefault(stage, []).append(ms)
                 taken[name].texts_read.append(answered.texts_read)
-                references = [answer.text for answer in question.answers]
+                references = [answer.text for answer in questions[place].answers]
                 taken[name].is_right.append(exact_match(answered.text, references))
-        print(f"{min(first + ROUND, len(questions))} of {len(questions)}", flush=True)
+        print(f"{min(number * ROUND, len(questions))} of {len(questions)}", flush=True)
     return {name: each for name, each in taken.items() if each.wall_ms}
+
+
+def rounds(questions: int, systems: int) -> Iterator[list[range]]:
+    """The places of the questions that each system gets in a round, far from those of the others."""
+    parts = [range(first, min(first + ROUND, questions)) for first in range(0, questions, ROUND)]
+    apart = max(1, len(parts) // max(1, systems))
+    for number in range(len(parts)):
+        yield [parts[(number + apart * system) % len(parts)] for system in range(systems)]
 
 
 def summary(taken: Taken) -> dict[str, Any]:
     right = float(np.mean(taken.is_right))
     return {
         "questions": len(taken.wall_ms),
-        "wall_ms": percentiles(taken.wall_ms),
-        "cpu_ms": percentiles(taken.cpu_ms),
+        "wall_ms": percentiles([*taken.wall_ms.values()]),
+        "cpu_ms": percentiles([*taken.cpu_ms.values()]),
         "stages_ms": {name: percentiles(each) for name, each in taken.stages_ms.items()},
         "paragraphs_reread": round(float(np.mean(taken.texts_read)), 1),
         "em": round(100 * right, 1),
@@ -168,19 +177,18 @@ def summary(taken: Taken) -> dict[str, Any]:
 
 def ratios(taken: dict[str, Taken]) -> dict[str, dict[str, float]]:
     """Of medians, over the questions that both were asked."""
-    ours = taken[OURS]
-    return {
-        name: {
-            kind: round(
-                float(np.median(getattr(each, f"{kind}_ms")))
-                / float(np.median(getattr(ours, f"{kind}_ms")[: len(each.wall_ms)])),
-                2,
-            )
-            for kind in ("wall", "cpu")
-        }
-        for name, each in taken.items()
-        if name != OURS
-    }
+
+    def median(ms: dict[int, float], places: Iterable[int]) -> float:
+        return float(np.median([ms[place] for place in places]))
+
+    found: dict[str, dict[str, float]] = {}
+    for name, each in taken.items():
+        if name != OURS:
+            for kind in ("wall", "cpu"):
+                theirs, ours = (getattr(one, f"{kind}_ms") for one in (each, taken[OURS]))
+                ratio = median(theirs, theirs) / median(ours, theirs)
+                found.setdefault(name, {})[kind] = round(ratio, 2)
+    return found
 
 
 if __name__ == "__main__":

@@ -59,6 +59,28 @@ def test_phrases_are_counted(words: list[int]) -> None:
     assert load_script("experiments/tables/size.py").count_phrases(snapshot) == expected
 
 
+@given(st.integers(1, 600), st.integers(1, 12))
+def test_systems_take_turns_and_none_comes_right_after_another_with_its_questions(
+    questions: int, systems: int
+) -> None:
+    """What one has read is in the caches: whoever is asked the same next would look faster."""
+    rounds = list(load_script("benchmarks/query.py").rounds(questions, systems))
+    for system in range(systems):
+        asked = [place for shifts in rounds for place in shifts[system]]
+        assert sorted(asked) == list(range(questions))
+    if len(rounds) >= systems:
+        for shifts in rounds:
+            assert len({places.start for places in shifts}) == systems
+
+
+def test_ratios_are_over_the_questions_that_both_were_asked() -> None:
+    query = load_script("benchmarks/query.py")
+    ours = query.Taken({0: 1.0, 1: 2.0, 2: 8.0}, {0: 1.0, 1: 1.0, 2: 1.0})
+    few = query.Taken({2: 80.0}, {2: 3.0})
+    found = query.ratios({query.OURS: ours, "few": few})
+    assert found == {"few": {"wall": 10.0, "cpu": 3.0}}
+
+
 def test_the_half_width_is_that_of_a_binomial() -> None:
     half_width = load_script("experiments/tables/open_runs.py").half_width
     assert half_width(50.0, 100) == pytest.approx(9.8)
