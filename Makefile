@@ -17,14 +17,14 @@ PYTEST := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest
 # What `make tables` works with: an index of SQuAD's articles (built where it is missing), an exported reader, and
 # a folder for what is answered already and for the index that grows by Wikipedia's articles.
 SQUAD_INDEX ?= build/tables/squad.index
-READER ?= runs/reader-small/export
+READER ?= runs/reader-small/reader-export
 SCRATCH ?= build/tables
 
 # Two levels in one environment: what users get, and what the tests add to it.
 USER_STAMP := $(VENV)/.installed-user
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: help demo test check quick tables constraints clean
+.PHONY: help demo test check quick tables reader constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 22
@@ -45,9 +45,7 @@ check: $(DEV_STAMP) ## format, lint, types, import contracts, documentation
 quick: $(DEV_STAMP) ## the tests that take seconds
 	$(PYTEST) -m "not slow"
 
-tables: $(DEV_STAMP) $(SQUAD_INDEX)/manifest.json ## the paper's tables anew, into docs/results; hours, and goes on where it stopped
-	@test -d $(READER) || { echo "make: $(READER): no exported reader; name one: make tables READER=FOLDER" >&2; exit 1; }
-	$(BIN)/python experiments/tables/table1.py
+tables: reader $(DEV_STAMP) $(SQUAD_INDEX)/manifest.json ## the paper's tables anew, into docs/results; hours, and goes on where it stopped
 	$(BIN)/python experiments/tables/size.py --index $(SQUAD_INDEX)
 	$(BIN)/python experiments/tables/samples.py --index $(SQUAD_INDEX)
 	$(BIN)/python experiments/tables/plan_check.py --data $(DATA)
@@ -58,7 +56,14 @@ tables: $(DEV_STAMP) $(SQUAD_INDEX)/manifest.json ## the paper's tables anew, in
 		--states $(SCRATCH)/wikipedia --collection "the articles of SQuAD and Wikipedia" \
 		--output docs/results/table2-wikipedia.json
 	$(BIN)/python experiments/tables/agreement.py --data $(DATA) --index $(SQUAD_INDEX) --index $(SCRATCH)/growing.index
+	$(BIN)/python benchmarks/query.py --index $(SQUAD_INDEX) --reader $(READER) --data $(DATA)/squad/dev-v1.1.json.gz \
+		--all-articles --questions 500 --document-questions 30 --output docs/results/query.json
+	$(BIN)/python experiments/tables/table1.py
 	$(BIN)/python experiments/tables/contents.py
+
+reader:
+	@test -d $(READER) || { echo "make: $(READER): no exported reader; name one (make tables READER=FOLDER) or train it:" \
+		"python experiments/training/runs.py reader-small" >&2; exit 1; }
 
 # The manifest is what a finished index has; the command goes on with one that is not.
 $(SQUAD_INDEX)/manifest.json: | $(DEV_STAMP)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from argparse import Namespace
@@ -37,6 +38,17 @@ def test_a_run_is_a_configuration(name: str, monkeypatch: pytest.MonkeyPatch) ->
         assert folder is None or folder.parts[:2] in {("elsewhere", need) for need in run.needs}
     assert SCRIPT.in_order([name])[-1] == name
     assert SCRIPT.in_order([name]).index("reader-base") == 0 if "reader-base" in run.needs else True
+
+
+def test_the_reader_of_make_tables_is_what_its_run_leaves() -> None:
+    """Where nobody names another."""
+    found = re.search(r"^READER \?= runs/(.+)/(.+)$", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert found
+    run = SCRIPT.RUNS[found[1]]
+    settings = load_settings(ROOT / SCRIPT.CONFIGS / f"{run.config}.toml", RunSettings)
+    assert settings.reader is not None
+    assert settings.export is not None
+    assert found[2] == "reader-export"
 
 
 def test_scores_of_finished_runs_are_collected(tmp_path: Path) -> None:
