@@ -19,7 +19,10 @@ def machine(packages: Sequence[str], cores_used: int = 1) -> dict[str, Any]:
     names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     changed = subprocess.run(
-        ["git", "status", "--porcelain", "src", "benchmarks"], capture_output=True, text=True, check=False
+        ["git", "status", "--porcelain", "src", "benchmarks", "experiments"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return {
         "cpu": names[0].split(":")[1].strip() if names else platform.processor(),

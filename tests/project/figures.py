@@ -25,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 MARK = re.compile(r"<!-- figures: (.*?) -->")
 NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
-UNIT = r"(?: ?%| (?:ms|s|MB|GB|TB|EM|bytes a word|million|words/s)\b)"
+UNIT = r"(?: ?%| (?:ms|s|MB|GB|TB|EM|bytes a word|million|points|times|words/s)\b)"
 SECOND = r"(?: EM)? / (?P<second>\d+\.\d+)(?![\w.])"
 FIGURE = re.compile(rf"(?<![\w.^/-])(?P<number>{NUMBER})(?:{SECOND}|(?P<unit>{UNIT}))?(?!\w|\.\d|,\d)")
 NOT_PROSE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)|https?://\S+", flags=re.MULTILINE | re.DOTALL)
