@@ -69,8 +69,8 @@ def estimate(load: Load, measured: Measured, policy: MergePolicy | None = None) 
             sizes[name] = min(along(curve, load.words), _FULL_TABLE_BYTES)
         else:
             sizes[name] = segments * along(curve, load.words / segments)
+    sizes[_CHECKSUMS] = sizes.get(_CHECKSUMS, 0.0) + _CHECKSUM_SHARE * sum(sizes.values())
     in_all = sum(sizes.values())
-    sizes[_CHECKSUMS] = sizes.get(_CHECKSUMS, 0.0) + _CHECKSUM_SHARE * in_all
     by_size = sorted(sizes.items(), key=lambda item: -item[1])
     starts = load.words * load.starts_per_word
     pace, memory = measured.pace, measured.memory

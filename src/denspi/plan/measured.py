@@ -1,7 +1,7 @@
 """The constants of measured.json as records: what English articles cost beside their vectors, at many sizes.
 
-experiments/tables/plan.py measures them and writes the file; it holds that command, the machine and the
-collection. Words are runs between white space.
+experiments/tables/plan_constants.py measures them and writes the file; it holds that command, the machine and
+the collection. Words are runs between white space.
 """
 
 from __future__ import annotations
