@@ -21,7 +21,7 @@ from denspi.corpus import (
     read_squad,
 )
 from denspi.errors import InputError
-from denspi.evaluation.open import OpenResult, OpenSettings, asked_questions, evaluate_open
+from denspi.evaluation.open import OpenResult, OpenSettings, asked_questions, evaluate_open, evaluated
 from denspi.evaluation.outcomes import Outcome, OutcomeFile
 from denspi.evaluation.recall import Reached
 from denspi.index import directory
@@ -365,6 +365,15 @@ def test_bad_use_is_one_line_and_exit_2(
 def test_an_id_that_stands_twice_is_refused(searcher: Searcher, articles: list[SquadArticle]) -> None:
     with pytest.raises(InputError, match="stands there twice"):
         evaluate_open(searcher, [*articles, *articles])
+
+
+def test_outcomes_of_other_limits_are_not_taken(searcher: Searcher, tmp_path: Path) -> None:
+    """A later version may have other defaults, and its questions other answers."""
+    state, settings = tmp_path / "state.jsonl", OpenSettings(limits=Limits(top_starts=7))
+    with OutcomeFile(state, evaluated(searcher, settings)):
+        pass
+    with pytest.raises(InputError, match="its evaluation has limits"):
+        OutcomeFile(state, evaluated(searcher, OpenSettings()))
 
 
 def test_outcomes_of_another_index_are_not_taken(

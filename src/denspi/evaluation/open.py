@@ -109,6 +109,7 @@ def evaluated(searcher: Searcher, settings: OpenSettings) -> dict[str, str | flo
         "strategy": settings.strategy,
         "sparse_weight": searcher.sparse_weight if weight is None else weight,
         "k": settings.k,
+        "limits": str(settings.limits or Limits()),  # a version with other defaults finds other answers
         "model": snapshot.model.fingerprint,
         "generation": snapshot.generation,
         "index": snapshot.manifest.fingerprint,

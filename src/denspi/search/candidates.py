@@ -24,7 +24,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far a strategy goes. The defaults are the paper's where it names them."""
+    """How far a strategy goes. The paper has 5 documents, 1,000 starts and 64 probes (its `nprobe`)."""
 
     phrases: int = 50  # candidates to hand back, at most; `exact` proves all of them
     top_documents: int = 5  # documents that sparse_first reads whole
