@@ -81,28 +81,25 @@ class TextReader:
         first, last = begin // size, (end - 1) // size
         if last >= len(self._ends) - 1:
             raise self._damaged("shorter than the texts in it")
-        content = self._block(first)
-        if last > first:  # seldom: a paragraph is shorter than a block
-            content = b"".join([content, *(self._block(number) for number in range(first + 1, last + 1))])
-        found = content[begin - first * size : end - first * size]
-        if len(found) != end - begin:
-            raise self._damaged("shorter than the texts in it")
-        return found
+        blocks = [self._block(each, min(size, end - each * size)) for each in range(first, last + 1)]
+        content = blocks[0] if len(blocks) == 1 else b"".join(blocks)  # a paragraph is mostly in one
+        return content[begin - first * size : end - first * size]
 
-    def _block(self, number: int) -> bytes:
-        remembered = self._recent.get(number)
-        if remembered is not None:
+    def _block(self, number: int, needed: int) -> bytes:
+        """The first bytes of a block, at least so many: what lies behind them is not unpacked."""
+        remembered = self._recent.get(number, b"")
+        if len(remembered) >= needed:
             return remembered
         begin, end = self._ends.rows(number, number + 2).tolist()
         if not begin <= end <= len(self._compressed):
             raise self._damaged("its blocks leave the file")
         inflater = zlib.decompressobj()
         try:  # never more than a block, whatever the bytes say
-            content = inflater.decompress(self._compressed.rows(begin, end).data, self._block_bytes)
+            content = inflater.decompress(self._compressed.rows(begin, end).data, needed)
         except zlib.error:
             raise self._damaged("a block cannot be unpacked") from None
-        if number + 2 < len(self._ends) and len(content) != self._block_bytes:
-            raise self._damaged("a block before the last is not full")
+        if len(content) != needed:
+            raise self._damaged("shorter than the texts in it")
         if len(self._recent) >= _REMEMBERED_BYTES // self._block_bytes:
             self._recent.clear()
         self._recent[number] = content
