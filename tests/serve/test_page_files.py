@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.serve.conftest import Running, serve
+from tests.serve.test_problems import problem
 
 from denspi.serve.page_files import FOLDER, page_routes
 
@@ -66,6 +67,9 @@ def test_a_named_site_may_ask(built: Path) -> None:
         asked = {"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
         allowed = running.client.options("/api/answers", headers=named | asked)
         assert (allowed.status_code, allowed.headers[header]) == (200, "https://example.org")
+        refused = running.client.options("/api/answers", headers=other | asked)
+        assert "origin" in str(problem(refused, 400)["detail"])
+        assert header not in refused.headers
         for name, status in (("answers.example.org", 200), ("localhost", 200), ("127.0.0.3", 421)):
             assert running.client.get("/healthz", headers={"host": name}).status_code == status
         for method, path, content, status in (

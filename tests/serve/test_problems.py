@@ -90,9 +90,9 @@ def test_what_the_search_refuses_is_said_as_it_says_it(
     ],
 )
 def test_bad_bodies(server: Running, body: bytes, status: int) -> None:
-    problem(
-        server.client.post("/api/answers", content=body, headers={"content-type": "application/json"}), status
-    )
+    headers = {"content-type": "application/json"}
+    found = problem(server.client.post("/api/answers", content=body, headers=headers), status)
+    assert status != 400 or "JSON" in str(found["detail"])
 
 
 def test_a_batch_is_refused_as_a_whole(server: Running) -> None:
@@ -249,9 +249,22 @@ def test_what_is_no_http_is_a_problem_too(server: Running) -> None:
     assert json.loads(body)["status"] == 400
 
 
-def test_a_head_without_end_is_refused(server: Running) -> None:
-    found = raw(server, b"GET / HTTP/1.1\r\n" + b"X-Colour: red\r\n" * 6000)
-    assert found.startswith(b"HTTP/1.1 431 ")
+def test_an_address_that_is_not_escaped_is_told_so(server: Running) -> None:
+    found = raw(server, "GET /api/answers?question=Où HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    assert found.startswith(b"HTTP/1.1 400 ")
+    assert "escape" in json.loads(found.partition(b"\r\n\r\n")[2])["detail"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET / HTTP/1.1\r\n" + b"X-Colour: red\r\n" * 6000,
+        b"GET /?" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ],
+    ids=["lines", "address"],
+)
+def test_a_head_without_end_is_refused(server: Running, head: bytes) -> None:
+    assert raw(server, head).startswith(b"HTTP/1.1 431 ")
 
 
 CHUNKED = (

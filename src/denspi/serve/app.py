@@ -7,9 +7,12 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 
 from fastapi import FastAPI
+from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from denspi.serve.answering import answer_routes
@@ -18,12 +21,26 @@ from denspi.serve.door import Door
 from denspi.serve.edge import Edge
 from denspi.serve.openapi import openapi_of
 from denspi.serve.page_files import page_routes
-from denspi.serve.problems import add_handlers
+from denspi.serve.problems import add_handlers, problem_response
 from denspi.serve.settings import ServeSettings
 from denspi.serve.watching import watch_routes
 from denspi.serve.worker import Worker
 
 _PARENT_SECONDS = 1.0
+
+
+class _Sites(CORSMiddleware):
+    """Which other sites may ask; a refusal is a problem like any other."""
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """What a browser asks before it lets a page of another site ask."""
+        response = super().preflight_response(request_headers)
+        if response.status_code != HTTPStatus.BAD_REQUEST:
+            return response
+        refused = bytes(response.body).decode().removeprefix("Disallowed CORS ")
+        detail = f"not for pages of other sites: {refused}; name sites with --allow-origin"
+        kept = {name: value for name, value in response.headers.items() if not name.startswith("content-")}
+        return problem_response(HTTPStatus.BAD_REQUEST, detail, kept)
 
 
 def create_app(settings: ServeSettings) -> ASGIApp:
@@ -32,7 +49,7 @@ def create_app(settings: ServeSettings) -> ASGIApp:
     app: ASGIApp = Door(create_api(worker), settings, worker.searching)
     if settings.allowed_origins:
         # Around the door too: a page that may ask must be able to read why it was refused.
-        app = CORSMiddleware(
+        app = _Sites(
             app,
             allow_origins=settings.allowed_origins,
             allow_methods=["GET", "POST", "DELETE"],

@@ -110,9 +110,13 @@ def _allowed(app: FastAPI, scope: Scope) -> list[str]:
 
 
 def _detail(error: HTTPException) -> str:
-    usual = {404: "nothing is here; see /openapi.json", 405: "not with this method; see the header Allow"}
-    is_said = error.detail != HTTPStatus(error.status_code).phrase
-    return str(error.detail) if is_said else usual.get(error.status_code, str(error.detail))
+    """The frameworks' own errors in our words: theirs say neither what was found nor what to do."""
+    ours = {
+        400: "the body is not JSON in UTF-8, or nested too deeply; send plain JSON",
+        404: "nothing is here; see /openapi.json",
+        405: "not with this method; see the header Allow",
+    }
+    return ours.get(error.status_code, str(error.detail))
 
 
 def _invalid(error: RequestValidationError) -> Response:

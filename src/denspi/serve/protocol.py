@@ -20,6 +20,7 @@ HEAD_BYTES = 1 << 16
 UNREAD_SECONDS = 30.0  # in which a client must take something of its reply
 UNREAD_AT_END_SECONDS = 2.0  # the same, once the service ends
 MAX_CONNECTIONS = 1000
+_NO_HTTP = "not an HTTP request; in an address, escape all but plain ASCII"
 _TURNED_AWAY_SECONDS = 1.0  # for the request of one too many: closed before it came, it would lose the reply
 
 
@@ -79,8 +80,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._bytes += len(data)
         super().data_received(data)
         if self._bytes > HEAD_BYTES and self._refusal is None and not self.transport.is_closing():
-            what = "head of the request has" if self._is_in_head else "trailers of the request have"
-            self._refuse_after_replies(431, f"the {what} more than {HEAD_BYTES:,} bytes; ask in a body")
+            self._refuse_after_replies(431, self._too_large())
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A line of the head; those after a body are not the request's, and nobody asks for them."""
@@ -111,8 +111,11 @@ class GuardedProtocol(HttpToolsProtocol):
             self._refuse(*self._refusal)
 
     def send_400_response(self, msg: str) -> None:
-        """What uvicorn cannot read."""
-        self._refuse_after_replies(400, "not an HTTP request")
+        """What uvicorn cannot read, an address that is too long among it."""
+        if self._is_in_head and self._bytes > HEAD_BYTES:
+            self._refuse_after_replies(431, self._too_large())
+        else:
+            self._refuse_after_replies(400, _NO_HTTP)
 
     def pause_writing(self) -> None:
         """Something of a reply is not taken yet."""
@@ -135,6 +138,10 @@ class GuardedProtocol(HttpToolsProtocol):
         super().shutdown()
         if self._running is not None and self._running.response_complete:
             self.transport.close()
+
+    def _too_large(self) -> str:
+        what = "head of the request has" if self._is_in_head else "trailers of the request have"
+        return f"the {what} more than {HEAD_BYTES:,} bytes; ask in a body"
 
     def _refuse_after_replies(self, status: int, detail: str) -> None:
         """Whoever sends several requests at once gets the replies to the good ones first."""
