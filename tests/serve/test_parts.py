@@ -240,9 +240,17 @@ class Child:
         self.parent_conn, self.child_conn = Pipe()  # the parent holds both ends: no end of file comes
         self.process, self.looks = self, 0
 
+    pid, exitcode = 4711, -9
+
     def is_alive(self) -> bool:
         self.looks += 1
         return self.looks < 3
+
+    def kill(self) -> None: ...
+
+    def join(self) -> None: ...
+
+    def start(self) -> None: ...
 
 
 def test_a_worker_that_dies_is_not_waited_for_as_one_that_hangs() -> None:
@@ -259,6 +267,22 @@ def test_a_worker_that_dies_is_not_waited_for_as_one_that_hangs() -> None:
     hanging = Child()
     hanging.looks = -(10**9)
     assert parent._shows_life(hanging)  # type: ignore[arg-type]
+
+
+def test_a_worker_that_died_is_replaced_and_the_log_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Parent(_Workers):
+        def __init__(self) -> None:
+            self.config, self.sockets = None, []  # type: ignore[assignment]
+            self.signal_queue, self.should_exit = [], threading.Event()
+            self.processes = [Child()]  # type: ignore[list-item]
+
+    parent, replacement = Parent(), Child()
+    monkeypatch.setattr("denspi.serve.run.Process", lambda config, sockets: replacement)
+    parent.keep_subprocess_alive()
+    assert parent.processes == [replacement]
+    assert "worker 4711 ended" in caplog.text
 
 
 def test_a_request_whose_time_is_over_ends_quietly() -> None:

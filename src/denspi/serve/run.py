@@ -7,6 +7,7 @@ accepted is finished.
 
 from __future__ import annotations
 
+import logging
 import os
 import resource
 import signal
@@ -36,6 +37,7 @@ from denspi.serve.settings import Listening, ServeSettings
 _START_SECONDS = 600
 _WORKER_SILENT_SECONDS = 60  # then it is taken for hung, and replaced
 _POLL_SECONDS = 0.1
+_log = logging.getLogger("uvicorn.error")
 
 
 def serve(settings: ServeSettings, listening: Listening, on_ready: Callable[[str], None]) -> None:
@@ -133,6 +135,9 @@ class _Workers(Multiprocess):
             if process.exitcode == STARTUP_FAILURE:
                 self.should_exit.set()
                 return
+            _log.error(
+                "worker %s ended (exit code %s); another takes its place", process.pid, process.exitcode
+            )
             replacement = self.processes[number] = Process(self.config, self.sockets)
             replacement.start()
 
