@@ -57,6 +57,8 @@ def test_old_answers_can_still_be_read(opened: Opened) -> None:
     page.fill("#question", "made again")
     expect(page.locator("#answers.old")).to_be_visible()
     assert page.evaluate(POOR_CONTRAST) == []
+    for mark in page.locator(".sentence mark").all():  # nothing shines as an answer does
+        expect(mark).to_have_css("box-shadow", "none")
 
 
 @pytest.mark.parametrize("opened", SCHEMES, indirect=True, ids=["light", "dark"])
