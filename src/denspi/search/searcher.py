@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, TypedDict, Unpack
 
 from denspi.dense.compact import CompactQuantizer
@@ -25,6 +26,7 @@ from denspi.search.candidates import Candidates, Certificate, Limits, Strategy
 from denspi.search.confidence import Confidence
 from denspi.search.filters import Filter, Where
 from denspi.search.fixed_point import fix_questions
+from denspi.search.held_words import holds_word
 from denspi.search.kernel_choice import kernels_of
 from denspi.search.questions import clean_question, with_question_mark
 from denspi.search.spelling import repair_question
@@ -237,8 +239,8 @@ class Searcher:
         cleaned = [clean_question(question) for question in questions]
         started = time.perf_counter()
         if repair:
-            known, frequencies = self.encoder.knows_word, view.snapshot.frequencies
-            cleaned = [repair_question(each, frequencies, known) for each in cleaned]
+            known, held = self.encoder.knows_word, partial(holds_word, view.snapshot)
+            cleaned = [repair_question(each, view.snapshot.frequencies, known, held) for each in cleaned]
         read = [with_question_mark(each) for each in cleaned] if repair else cleaned
         vectors = self.encoder.encode_questions(read)
         fixed = fix_questions(vectors, view.codec, view.tables)
