@@ -8,16 +8,18 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import httpx
 import pytest
-from tests.serve.conftest import ODD_ID, TOKEN, Running, serve
+from tests.serve.conftest import ODD_ID, TOKEN, Running, serve, started
 from tests.serve.test_problems import problem, raw
 
 from denspi import Index, Searcher
+from denspi.errors import IndexLockedError
 from denspi.index import IndexWriter
 from denspi.serve.models import DocumentIn
 from denspi.serve.problems import ProblemError
@@ -232,3 +234,52 @@ def test_a_token_is_made_and_printed_where_none_is_given(own_index: Path, tmp_pa
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
     assert Index.open(own_index).snapshot().document("contracts/lease") is not None
+
+
+def test_a_change_that_nobody_waits_for_is_given_up(own_index: Path) -> None:
+    writing = Writing(own_index, lock_seconds=1)
+    writing.give_up()
+    with pytest.raises(ProblemError, match="the service ends"):
+        writing.put([DocumentIn(id="late", text="It comes too late.")])
+    with Index.open(own_index) as index:
+        assert index.snapshot().generation == 1
+        assert index.delete("danube")  # nobody holds the lock
+
+
+HASTY = """
+import sys
+import time
+from pathlib import Path
+from denspi.serve.run import serve
+from denspi.serve.settings import Listening, ServeSettings
+settings = ServeSettings(Path(sys.argv[1]), token=sys.argv[2])
+listening = Listening(port=0, shutdown_seconds=1)
+serve(settings, listening, lambda address: print("test at", address, flush=True))
+"""
+
+
+@pytest.mark.slow
+def test_an_end_does_not_wait_for_a_large_change(own_index: Path) -> None:
+    text = "\n\n".join(f"Paragraph {number} tells of the mill at Harrow Ford." for number in range(200_000))
+    body = {"documents": [{"id": "large", "text": text}]}  # takes minutes
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    with (
+        started([sys.executable, "-c", HASTY, str(own_index), TOKEN], own_index) as running,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        changing = pool.submit(running.client.post, "/api/documents", json=body, headers=headers)
+        while not is_written(own_index):
+            time.sleep(0.05)
+        assert running.end() in (0, -signal.SIGTERM)
+        problem(changing.result(), 503)
+    assert Index.open(own_index).snapshot().generation == 1
+
+
+def is_written(folder: Path) -> bool:
+    """Whether somebody has the write lock."""
+    try:
+        with Index.open(folder) as index:
+            index.delete("no such document")
+    except IndexLockedError:
+        return True
+    return False

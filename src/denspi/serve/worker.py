@@ -46,7 +46,8 @@ class Worker:
         )
 
     def close(self) -> None:
-        """After the last request."""
+        """After the last request; a change whose time is over goes on in its thread until it is told."""
+        self.writing.give_up()
         self.searching.close()
         self.reading.close()
         self.changing.close()

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import hmac
 import logging
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from denspi.build.index import Index
+from denspi.build.index import Changes, Index
 from denspi.build.workers import WorkerSettings
 from denspi.corpus import split_paragraphs
 from denspi.errors import DenspiError, IndexLockedError, InputError
 from denspi.index.snapshot import Snapshot
 from denspi.serve.models import DocumentIn, WrittenOut
-from denspi.serve.problems import ProblemError
+from denspi.serve.problems import ProblemError, busy
 from denspi.serve.service import AwayError
 from denspi.types import Document
 
@@ -46,13 +47,18 @@ class Writing:
     def __init__(self, folder: Path, lock_seconds: float) -> None:
         self._folder, self._lock_seconds = folder, lock_seconds
         self._opened: Index | None = None
+        self._is_over = threading.Event()
+
+    def give_up(self) -> None:
+        """Commit nothing more that is still being encoded: the service ends, and nobody waits for it."""
+        self._is_over.set()
 
     def put(self, given: list[DocumentIn]) -> WrittenOut:
         """Add documents, or put them in the place of those with their ids; all of them or none."""
         documents = [_document(each) for each in given]
 
         def change(index: Index) -> WrittenOut:
-            changes = index.update(documents)
+            changes = index.update(documents, on_progress=self._go_on)
             generation = index.commit()
             return WrittenOut(
                 generation=generation,
@@ -73,6 +79,11 @@ class Writing:
             return WrittenOut(generation=index.commit(), deleted=deleted)
 
         return self._with_lock(change)
+
+    def _go_on(self, changes: Changes) -> None:
+        """After each paragraph."""
+        if self._is_over.is_set():
+            raise busy("the service ends; try again in a moment")
 
     def _with_lock(self, change: Callable[[Index], T]) -> T:
         deadline = time.monotonic() + self._lock_seconds
