@@ -211,3 +211,21 @@ def test_long_ids_do_not_fill_the_screen(folder: Path) -> None:
             add(writer)
         assert "xxx..." in str(raised.value)
         assert len(str(raised.value)) < 500
+
+
+@pytest.mark.parametrize(("name", "claim"), [("id_hashes", "documents"), ("paragraph_words", "paragraphs")])
+def test_rows_of_no_bytes_vouch_for_no_count(folder: Path, name: str, claim: str) -> None:
+    part, count = part_of(folder, "segment"), 1 << 40
+    table = json.loads((folder / part / "table.json").read_bytes())
+    for entry in table["components"]:
+        if entry["name"] == name:
+            entry |= {"bytes": 0, "shape": [count, 0], "checksums": ""}
+            (folder / part / name).write_bytes(b"")
+    reseal(folder, part, table)
+    body = json.loads((folder / MANIFEST).read_bytes())["content"]
+    body["segments"][0]["counts"][claim] = count
+    (folder / MANIFEST).write_bytes(sealed(body))
+    for use in (Snapshot.open, IndexWriter.open):
+        with pytest.raises(IndexDamagedError, match="another number of rows"):
+            use(folder)
+    assert len(verify(folder).problems) == 1

@@ -169,9 +169,9 @@ class PartReader:
         return opened
 
     def length(self, name: str) -> int:
-        """How many rows the table says that a component has; 0 where it lists none of this name."""
+        """How many rows the table says that a component has; 0 where it has no bytes that vouch for any."""
         found = self._components.get(name)
-        return found.shape[0] if found else 0
+        return found.shape[0] if found and found.size_bytes else 0
 
     def check_all(self) -> None:
         """Check every byte of every component, without keeping them in memory or open.
