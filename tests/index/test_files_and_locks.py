@@ -22,8 +22,8 @@ from tests.index.test_round_trip import assert_holds
 from denspi.errors import IndexDamagedError, StorageError
 from denspi.index import IndexWriter, MergePolicy, Snapshot, WriterSettings, locks, merge_beside, part, verify
 from denspi.index.directory import Directory
-from denspi.index.leftovers import BUILDING, LOCK
-from denspi.index.locks import Wait
+from denspi.index.leftovers import BUILDING, LOCK, MERGE_LOCK, MERGING
+from denspi.index.locks import NO_WAIT, Lock, Wait
 from denspi.sparse import build as sparse_build
 from denspi.sparse.arrays import map_file
 
@@ -228,3 +228,22 @@ def test_a_killed_build_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
         writer.commit()
     assert verify(tmp_path / "other").problems == ()
     assert not list((tmp_path / "other").rglob("runs-*"))
+
+
+class MergeEndsNow(Directory):
+    """Beside a merge that is done with its copy just before its lock is asked for."""
+
+    def lock(self, name: str, wait: Wait = NO_WAIT, doing: str = "writing") -> Lock:
+        if name == MERGE_LOCK:
+            (self.path / MERGING).rmdir()
+        return super().lock(name, wait, doing)
+
+
+def test_a_writer_opens_while_a_merge_ends(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    build(folder, [make(0)])
+    (folder / MERGING).mkdir()
+    with IndexWriter.open(folder, directory=MergeEndsNow(folder)) as writer:
+        writer.add(*make(1))
+        assert writer.commit() == 2
+    Directory(folder).lock(MERGE_LOCK).release()

@@ -83,5 +83,13 @@ def remove_leftovers(directory: Directory, named: Collection[str]) -> None:
             lock = directory.lock(MERGE_LOCK)
         except IndexLockedError:  # somebody is at it
             return
+        try:
+            remove_merging(directory)
+        finally:
+            lock.release()
+
+
+def remove_merging(directory: Directory) -> None:
+    """Remove what a merge has copied, if it is still there; for the holder of the merge lock alone."""
+    if MERGING in directory.entries():
         directory.remove_folder(MERGING)
-        lock.release()

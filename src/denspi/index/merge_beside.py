@@ -12,7 +12,7 @@ from pathlib import Path
 
 from denspi.errors import IndexLockedError
 from denspi.index.directory import Directory
-from denspi.index.leftovers import LOCK, MERGE_LOCK, MERGING
+from denspi.index.leftovers import LOCK, MERGE_LOCK, MERGING, remove_merging
 from denspi.index.locks import NO_WAIT, Wait
 from denspi.index.merge import MOST_AT_ONCE, Source, merge_rows
 from denspi.index.merge_policy import MergePolicy, Size, due_merges, joined_runs, next_group
@@ -39,8 +39,7 @@ def merge_beside(
     directory, policy = directory or Directory(folder), policy or MergePolicy()
     lock = directory.lock(MERGE_LOCK, wait, "merging")
     try:
-        if MERGING in directory.entries():
-            directory.remove_folder(MERGING)
+        remove_merging(directory)
         while True:
             with closing(open_snapshot(directory)) as snapshot:
                 chosen = _next_group(snapshot, everything, policy)
@@ -101,12 +100,7 @@ def _merge(
             snapshot.close()  # the writer holds the sources from here on, and deletes them after the commit
             adopted = writer.commit_merge(sources, MERGING, rows, counts)
     except BaseException:
-        _drop(directory)
+        remove_merging(directory)
         raise
     if adopted is None:
-        _drop(directory)
-
-
-def _drop(directory: Directory) -> None:
-    if MERGING in directory.entries():
-        directory.remove_folder(MERGING)
+        remove_merging(directory)
