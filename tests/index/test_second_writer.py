@@ -9,9 +9,10 @@ from tests.index.made import build, contents, make
 from tests.index.test_round_trip import assert_holds
 
 from denspi.errors import IndexLockedError
-from denspi.index import IndexWriter, Snapshot, verify
+from denspi.index import IndexWriter, Snapshot, merge_beside, verify
 from denspi.index.directory import Directory
-from denspi.index.leftovers import LOCK
+from denspi.index.leftovers import LOCK, MERGE_LOCK, MERGING
+from denspi.index.locks import NO_WAIT, Lock, Wait
 
 
 def refused(writer: IndexWriter) -> str:
@@ -64,3 +65,30 @@ def test_a_lock_that_is_removed_while_it_is_waited_for_is_taken_anew(tmp_path: P
     second = directory.lock(LOCK)
     assert not directory.holds(first, LOCK)
     assert directory.holds(second, LOCK)
+
+
+class SecondMerge(Directory):
+    """Once a merge has its copy, the lock file is removed and another merge begins to write there."""
+
+    def lock(self, name: str, wait: Wait = NO_WAIT, doing: str = "writing") -> Lock:
+        if name == LOCK:
+            (self.path / MERGE_LOCK).unlink()
+            self.second = Directory(self.path).lock(MERGE_LOCK, doing="merging")
+            (self.path / MERGING / "starts").write_bytes(b"as far as the second one is")
+        return super().lock(name, wait, doing)
+
+
+def test_a_merge_commits_no_copy_that_another_may_be_at(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    build(folder, [make(n) for n in range(4)])
+    with IndexWriter.open(folder) as writer:
+        writer.delete("d1")
+        writer.commit()
+    directory = SecondMerge(folder)
+    with pytest.raises(IndexLockedError, match=r"'merge\.lock' was removed or replaced .* merge again$"):
+        merge_beside(folder, everything=True, directory=directory)
+    assert (folder / MERGING / "starts").exists()  # it is the other's now
+    assert verify(folder).problems == ()
+    directory.second.release()
+    assert merge_beside(folder, everything=True) == 3
+    assert_holds(Snapshot.open(folder), [make(0), make(2), make(3)])

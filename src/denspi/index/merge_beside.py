@@ -13,7 +13,7 @@ from pathlib import Path
 from denspi.errors import IndexLockedError
 from denspi.index.directory import Directory
 from denspi.index.leftovers import LOCK, MERGE_LOCK, MERGING, remove_merging
-from denspi.index.locks import NO_WAIT, Wait
+from denspi.index.locks import NO_WAIT, Lock, Wait
 from denspi.index.merge import MOST_AT_ONCE, Source, merge_rows
 from denspi.index.merge_policy import MergePolicy, Size, due_merges, joined_runs, next_group
 from denspi.index.part import PartWriter
@@ -47,7 +47,7 @@ def merge_beside(
                     return snapshot.generation
                 try:
                     _require_finished(directory, snapshot)
-                    _merge(directory, folder, chosen, wait, snapshot)
+                    _merge(directory, folder, chosen, wait, snapshot, lock)
                 except UnfinishedError:
                     if everything:
                         raise
@@ -91,16 +91,28 @@ def _merge(
     chosen: Sequence[SegmentReader],
     wait: Wait,
     snapshot: Snapshot,
+    lock: Lock,
 ) -> None:
     sources = [Source(segment, segment.live) for segment in chosen]
     part = PartWriter(directory, MERGING)
     try:
         rows, counts = merge_rows(part, snapshot.model, sources)
         with IndexWriter.open(folder, wait=wait, directory=directory, keep_unfinished=True) as writer:
+            _require_sole(directory, lock)
             snapshot.close()  # the writer holds the sources from here on, and deletes them after the commit
             adopted = writer.commit_merge(sources, MERGING, rows, counts)
     except BaseException:
-        remove_merging(directory)
+        if directory.holds(lock, MERGE_LOCK):
+            remove_merging(directory)
         raise
     if adopted is None:
         remove_merging(directory)
+
+
+def _require_sole(directory: Directory, lock: Lock) -> None:
+    """IndexLockedError if another merge may be at our copy: whoever removes the lock file lets one in."""
+    if not directory.holds(lock, MERGE_LOCK):
+        raise IndexLockedError(
+            f"{directory.path}: its file {MERGE_LOCK!r} was removed or replaced while this merge held it; "
+            "nothing of this one was committed, merge again"
+        )
