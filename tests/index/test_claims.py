@@ -229,3 +229,27 @@ def test_rows_of_no_bytes_vouch_for_no_count(folder: Path, name: str, claim: str
         with pytest.raises(IndexDamagedError, match="another number of rows"):
             use(folder)
     assert len(verify(folder).problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("claim", "number"), [("generation", 1 << 40), ("next_part", 10**12 - 1), ("next_part", 1 << 40)]
+)
+def test_what_could_not_be_opened_again_is_not_committed(folder: Path, claim: str, number: int) -> None:
+    body = json.loads((folder / MANIFEST).read_bytes())["content"]
+    body[claim] = number
+    (folder / MANIFEST).write_bytes(sealed(body))
+    with IndexWriter.open(folder) as writer:
+        writer.delete("d1")
+        writer.add(*make(9))
+        with pytest.raises(IndexDamagedError, match=r"manifest\.json"):
+            writer.commit()
+    assert Snapshot.open(folder).live.documents == 4
+    assert verify(folder).problems == ()
+
+
+def test_an_empty_manifest_is_damage_to_a_writer_too(folder: Path) -> None:
+    (folder / MANIFEST).write_bytes(b"")
+    for opening in (Snapshot.open, IndexWriter.open):
+        with pytest.raises(IndexDamagedError, match=r"manifest\.json: not readable"):
+            opening(folder)
+    assert part_of(folder, "segment")

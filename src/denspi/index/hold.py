@@ -20,8 +20,7 @@ class Hold:
         self._lock = directory.lock(LOCK, wait)
         try:
             self._content = self._read()
-            path = str(directory.path / MANIFEST)
-            self.manifest = Manifest.of(self._content, path) if self._content else None
+            self.manifest = None if self._content is None else self._manifest(self._content)
         except BaseException:
             self._lock.release()
             raise
@@ -52,12 +51,16 @@ class Hold:
     def publish(self, manifest: Manifest) -> None:
         """Make it the current generation, durably; `require_sole` comes first."""
         content = manifest.encoded()
+        self._manifest(content)  # of a stranger's index the numbers may end here: better no commit than this
         self._directory.publish(MANIFEST, content)
         self.manifest, self._content = manifest, content
 
     def release(self) -> None:
         """Let go of the lock."""
         self._lock.release()
+
+    def _manifest(self, content: bytes) -> Manifest:
+        return Manifest.of(content, str(self._directory.path / MANIFEST))
 
     def _read(self) -> bytes | None:
         return self._directory.read("", MANIFEST, MANIFEST_LIMIT_BYTES)
