@@ -16,7 +16,7 @@ from denspi import cli
 from denspi.build.index import Index
 from denspi.build.model import IndexModel
 from denspi.build.resuming import is_same
-from denspi.errors import IndexLockedError, InputError
+from denspi.errors import IndexLockedError, InputError, StorageError
 from denspi.index.merge_beside import merge_beside
 from denspi.index.writer import IndexWriter
 
@@ -119,6 +119,26 @@ def test_ctrl_c_after_the_commit_is_no_reason_to_run_it_again(
     monkeypatch.undo()
     with Index.open(index) as opened:  # the lock is free
         assert opened.delete("new.txt") == 1
+
+
+def full_disk(*_: object, **__: object) -> NoReturn:
+    raise StorageError("index: the disk is full")
+
+
+def test_a_disk_that_is_full_after_the_commit_is_no_reason_either(
+    index: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr("denspi.build.index.merge_beside", full_disk)
+    assert cli.run(["delete", str(index), "d0"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == (
+        "denspi: stopped while merging (index: the disk is full); "
+        "the change is committed, a later one will merge\n"
+    )
+    assert printed.out == "1 document deleted; generation 2\n"
+    monkeypatch.setattr(IndexWriter, "_commit", full_disk)
+    assert cli.run(["delete", str(index), "d1"]) == 2
+    assert stored(index) == by_id(DOCUMENTS[1:8])
 
 
 def test_ctrl_c_before_the_commit_is(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:

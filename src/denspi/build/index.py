@@ -27,7 +27,7 @@ from denspi.build.resuming import Resumed
 from denspi.build.workers import WorkerSettings
 from denspi.corpus.records import Item, shortened
 from denspi.dense.encoder import PhraseEncoder
-from denspi.errors import IndexLockedError, InputError, ModelError
+from denspi.errors import IndexDamagedError, IndexLockedError, InputError, ModelError, StorageError
 from denspi.index.directory import Directory
 from denspi.index.leftovers import foreign_entry
 from denspi.index.locks import Wait
@@ -43,6 +43,8 @@ SEGMENT_WORDS = 1 << 17
 """What an interruption costs at most: about twenty seconds of one core with the small model."""
 PathLike = str | os.PathLike[str]
 OnProgress = Callable[["Changes"], None]
+OnStopped = Callable[[str], None]
+"""Hears why a merge was given up, in one line; of Ctrl-C, which needs no reason, an empty one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +187,11 @@ class Index:
         names = [document_id] if is_one else list(parts_from(document_id, 1, resumed.document))
         return sum(map(writer.delete, names))
 
-    def commit(self, on_stopped: Callable[[], None] = lambda: None) -> int:
+    def commit(self, on_stopped: OnStopped = lambda _: None) -> int:
         """Make all changes visible, at once and durably; the newest generation.
 
         Large merges that have become due come after it, and keep neither readers nor writers waiting. A
-        KeyboardInterrupt then ends the merge and nothing else: `on_stopped` hears of it.
+        KeyboardInterrupt or a full disk then ends the merge and nothing else: `on_stopped` hears why.
         """
         if self._writer is None:
             return self.snapshot().generation
@@ -203,12 +205,12 @@ class Index:
             with suppress(IndexLockedError):  # somebody writes or merges: a later commit will merge
                 generation = merge_beside(self.folder)
                 generation = self._attach_lists()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, StorageError) as stopped:
             generation = max(generation, writer.generation)
-            if generation == before:
+            if generation == before or isinstance(stopped, IndexDamagedError):
                 raise
             self.close()
-            on_stopped()
+            on_stopped(str(stopped))
         return generation
 
     def merge(self, wait_seconds: float = 0.0, on_wait: Callable[[str], None] = lambda _: None) -> int:
@@ -225,7 +227,7 @@ class Index:
             generation = self._attach_lists()
         return generation
 
-    def refit(self, on_stopped: Callable[[], None] = lambda: None) -> int:
+    def refit(self, on_stopped: OnStopped = lambda _: None) -> int:
         """Commit with idf as a fresh build would have it."""
         self._writing()[0].refit()
         return self.commit(on_stopped)

@@ -24,9 +24,12 @@ def size_shown(size_bytes: int) -> str:
     return f"{size:,.1f} TB"
 
 
-def say_merge_stopped() -> None:
-    """Ctrl-C that came when the change was already there."""
-    typer.echo("denspi: stopped while merging; the change is committed, a later one will merge", err=True)
+def say_merge_stopped(reason: str) -> None:
+    """Ctrl-C, or a full disk, when the change was already there."""
+    why = f" ({reason})" if reason else ""
+    typer.echo(
+        f"denspi: stopped while merging{why}; the change is committed, a later one will merge", err=True
+    )
 
 
 def print_wrapped(text: str, indent: str = "", marked: str = "") -> None:
