@@ -70,8 +70,10 @@ def test_a_plain_reader_finds_everything(tmp_path: Path, model: ModelRecord) -> 
     with IndexWriter.open(folder, settings=WriterSettings(policy=MergePolicy(fanout=100))) as writer:
         writer.update(*make(3, version=1, model=model))
         writer.commit()
-    manifest = json.loads((folder / "manifest.json").read_bytes())
+    spelled = (folder / "manifest.json").read_bytes()
+    manifest = json.loads(spelled)
     body = json.dumps(manifest["content"], sort_keys=True, separators=(",", ":")).encode()
+    assert spelled[len(b'{"content":') : -77] == body
     assert hashlib.sha256(body).hexdigest() == manifest["sha256"]
     assert manifest["content"]["format"] == 1
     told = manifest["content"]["model"]
