@@ -124,6 +124,25 @@ def test_a_real_full_disk(small_disk: Path) -> None:
     assert_holds(Snapshot.open(folder), held)
 
 
+def test_deleting_needs_no_room_for_a_merge(small_disk: Path) -> None:
+    folder = small_disk / "index"
+    held = [make(n, words=300) for n in range(12)]
+    build(folder, held)
+    (small_disk / "rest").write_bytes(bytes(shutil.disk_usage(small_disk).free - (48 << 10)))
+    with IndexWriter.open(folder) as writer:
+        for n in range(7):
+            assert writer.delete(f"d{n}")
+        assert writer.commit() == 2
+    assert_holds(Snapshot.open(folder), held[7:])
+    assert verify(folder).problems == ()
+    assert Snapshot.open(folder).manifest.segments[0].deleted.documents == 7
+    (small_disk / "rest").unlink()
+    with IndexWriter.open(folder) as writer:
+        writer.delete("d7")
+        writer.commit()
+    assert Snapshot.open(folder).manifest.segments[0].counts.documents == 4
+
+
 def use_up(disk: Path) -> None:
     """Write until there is no room for anything more."""
     with (disk / "rest").open("wb", buffering=0) as file, suppress(OSError):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from denspi.errors import InputError, StorageError
+from denspi.errors import IndexDamagedError, InputError, StorageError
 from denspi.index import fit as fitting
 from denspi.index.building import Building
 from denspi.index.components import PartRef
@@ -101,14 +101,23 @@ class Draft:
                 self._merge(run)
 
     def merge_due(self, policy: MergePolicy, most_committed_words: int) -> None:
-        """What the policy asks for; a run with more committed words than this is left to `merge_beside`."""
+        """What the policy asks for; a run with more committed words than this is left to `merge_beside`.
+
+        What has just been written must become one, or equal builds would differ. The rest is left to a later
+        commit where the disk has no room for it: whoever deletes on a full disk must be able to.
+        """
         first_new = sum(each.is_committed for each in self.segments)
         new_runs = joined_runs([each.size for each in self.segments[first_new:]], policy)
         for run in reversed(new_runs):  # these have just been written: writing them again is no long delay
             if len(run) > 1:
                 self._merge(range(first_new + run.start, first_new + run.stop))
-        while due := self._next_due(policy, most_committed_words):
-            self._merge(due)
+        try:
+            while due := self._next_due(policy, most_committed_words):
+                self._merge(due)
+        except IndexDamagedError:
+            raise
+        except StorageError:  # if nothing else can be written either, the commit will say so
+            return
 
     def _next_due(self, policy: MergePolicy, most_committed_words: int) -> range | None:
         sizes = [each.size for each in self.segments]
