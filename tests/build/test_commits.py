@@ -208,3 +208,18 @@ def test_what_only_an_interrupted_run_had_cannot_be_deleted(
         assert opened.delete("d9") == 1
         opened.commit()
     assert stored(index) == by_id([*DOCUMENTS[:3], *DOCUMENTS[4:8]])
+
+
+def test_what_was_taken_over_is_there_and_refuses_a_second_of_its_id(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("denspi.build.index.SEGMENT_WORDS", 1)
+    with Index.open(index, workers=HERE) as opened:
+        opened.add(DOCUMENTS[8:])
+    with Index.open(index, workers=HERE) as opened:
+        assert opened.add(DOCUMENTS[8:10]).unchanged.documents == 2
+        for second in (DOCUMENTS[8], changed(DOCUMENTS[8])):
+            with pytest.raises(InputError, match="already has a document 'd8'"):
+                opened.add([second])
+        opened.commit()
+    assert stored(index) == by_id(DOCUMENTS[:10])

@@ -24,9 +24,9 @@ class Resumed:
         writer.restore_committed()
 
     def is_added(self, document: Document) -> bool:
-        """Whether it is written already; `InputError` if the index had one of this id before."""
+        """Whether it is written already; `InputError` if the index or this run had one of this id before."""
         writer, name = self._writer, document.document_id
-        if name in writer and not writer.is_resumed(name):
+        if name in writer and (self.was_given(name) or not writer.is_resumed(name)):
             raise InputError(
                 f"{self._index}: already has a document {shortened(name)!r}; "
                 "to replace it, update instead of adding"
