@@ -1,15 +1,18 @@
-"""Writing takes memory for what is not flushed yet, whatever the size of the index."""
+"""Writing takes memory for what is not flushed yet, opening reads tables, whatever the size of the index."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
-from tests.index.made import MODEL, make
+from tests.index.made import MODEL, build, make
 
 from denspi.index import IndexWriter, Snapshot, WriterSettings
+from denspi.index.directory import Directory
+from denspi.index.snapshot import open_snapshot
 
 SETTINGS = WriterSettings(flush_words=20_000)
 
@@ -45,3 +48,26 @@ def write(folder: str) -> None:
                 print(anonymous_bytes())
         writer.commit()
         print(anonymous_bytes())
+
+
+class WatchedDirectory(Directory):
+    """Remembers which files were opened to be read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.opened: set[str] = set()
+
+    def open_file(self, folder: str, name: str) -> BinaryIO:
+        self.opened.add(name)
+        return super().open_file(folder, name)
+
+
+def test_opening_reads_the_manifest_and_the_tables_only(tmp_path: Path) -> None:
+    build(tmp_path / "index", [make(n) for n in range(4)])
+    directory = WatchedDirectory(tmp_path / "index")
+    snapshot = open_snapshot(directory)
+    assert snapshot.live.documents == 4
+    assert directory.opened == {"manifest.json", "table.json"}
+    assert snapshot.document("d2") == make(2)[0]
+    assert "texts" in directory.opened
+    assert not directory.opened & {"starts", "ends", "postings.npy"}
