@@ -38,18 +38,17 @@ from query import choose
 
 RECALL = 0.95
 PHRASES = 20  # candidates, as `Searcher.answer` takes for five answers
-# Every text comes again and again in a grown index, and so do its starts and paragraphs among the closest:
-# lists, starts and paragraphs must grow together for anything else to be seen.
+# A text that comes again in a grown index comes again among the closest starts and paragraphs too: lists,
+# starts and paragraphs must grow together for anything else to be seen.
 LADDER = tuple(
     Limits(phrases=PHRASES, probes=probes, top_starts=starts, top_paragraphs=paragraphs)
     for probes, starts, paragraphs in (
         (32, 200, 50),
         (64, 200, 50),
-        (64, 500, 100),
-        (128, 1000, 100),
+        (64, 400, 100),
+        (64, 400, 200),
         (128, 1000, 200),
-        (128, 2000, 400),
-        (256, 4000, 800),
+        (256, 2000, 400),
     )
 )
 PACKAGES = ("numpy", "numba", "onnxruntime")
@@ -75,6 +74,7 @@ def main() -> None:
         "machine": about | {"load_average_at_end": os.getloadavg()},
         "data": arguments.data.name,
         "questions": len(questions),
+        "real_starts": Index.open(arguments.index).snapshot().live.starts,
         "millions": sorted(arguments.millions),
         "noise": arguments.noise,
         "recall_wanted": RECALL,

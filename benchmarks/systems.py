@@ -77,7 +77,9 @@ def reread_tfidf(searcher: Searcher, reader: Reader, count: int, by_document: bo
     def ask(text: str) -> Answered:
         started = time.perf_counter()
         words = weigh_question(text, view.snapshot.frequencies)
-        chosen = choose(view, AskedQuestion(unread, words, searcher.sparse_weight), count)
+        chosen = choose(
+            view, AskedQuestion(unread, words, searcher.sparse_weight, view.kernels.add_up), count
+        )
         texts = [
             view.segments[number].reader.paragraph_text(paragraph)
             for number, numbers in chosen

@@ -76,4 +76,5 @@ def ask(
     )
     text = " ".join(random.choice(WORDS, 4))
     sparse = weigh_question(text, view.snapshot.frequencies)
-    return AskedQuestion(fix_questions(vectors, view.codec, view.tables)[0], sparse, sparse_weight)
+    fixed = fix_questions(vectors, view.codec, view.tables)[0]
+    return AskedQuestion(fixed, sparse, sparse_weight, view.kernels.add_up)

@@ -24,6 +24,7 @@ from denspi.sparse import (
     explain_paragraph,
     paragraph_scores_of,
 )
+from denspi.sparse.compiled import add_up
 from denspi.sparse.topk import top_positive
 from denspi.types import Document
 
@@ -55,12 +56,17 @@ def check(postings: Postings, retriever: SparseRetriever, oracle: Any, text: str
     np.testing.assert_allclose(by_document, documents, atol=1e-6)
     both = by_paragraph + by_document[postings.documents_of_paragraphs()]
     compiled = Postings(postings.segment, postings.norms, compiled=True)
+    asked = postings.asked(question, add_up)
+    assert asked.paragraph_scores().tolist() == by_paragraph.tolist()
+    assert asked.document_scores.tolist() == by_document.tolist()
     for k in (1, 3, 100, 10**13):
         for scores, hits in (
             (by_paragraph, postings.top_paragraphs(question, k)),
             (by_paragraph, compiled.top_paragraphs(question, k)),
             (by_document, postings.top_documents(question, k)),
+            (by_document, asked.top_documents(k)),
             (both, postings.top_paragraphs_by_both(question, k)),
+            (both, asked.top_paragraphs_by_both(k)),
         ):
             assert hits.numbers.tolist() == plain_top(scores, k)
             assert hits.scores.tolist() == scores[hits.numbers].tolist()
@@ -77,10 +83,10 @@ def test_scores_are_scipys(
 
 
 def test_counts_that_no_posting_has_room_for(make_document: Make, make_oracle: Make, folder: Path) -> None:
-    texts = ("tick " * 300, "tick tock " * 40, "tock")
-    documents = [make_document(str(number), "Clock", text) for number, text in enumerate(texts)]
+    texts = (["tick " * 300], ["tick tock " * 40], ["tock"], ["tack " * 60] * 20)  # the last: 1,200 in all
+    documents = [make_document(str(number), "Clock", *text) for number, text in enumerate(texts)]
     retriever = SparseRetriever.build(documents, folder)
-    for text in ("tick", "tock tick", "clock"):
+    for text in ("tick", "tock tick", "clock", "tack", "tock tack"):
         check(retriever.postings, retriever, make_oracle(documents), text)
 
 

@@ -13,15 +13,24 @@ from numpy.typing import NDArray
 from denspi.index.segment import SideRows
 from denspi.search.fixed_point import FixedQuestion
 from denspi.search.view import SearchView, SegmentView
-from denspi.sparse.asked_postings import AskedPostings
+from denspi.sparse.asked_postings import AddUp, AskedPostings
 from denspi.sparse.tfidf import SparseQuestion
 
 
 class AskedQuestion:
-    """The dense and the sparse vector of a question, and how much the sparse one counts."""
+    """The dense and the sparse vector of a question, and how much the sparse one counts.
 
-    def __init__(self, fixed: FixedQuestion, sparse: SparseQuestion, sparse_weight: float) -> None:
-        self.fixed, self.sparse, self.sparse_weight = fixed, sparse, sparse_weight
+    `add_up` are the kernels' own (see `Kernels`).
+    """
+
+    def __init__(
+        self,
+        fixed: FixedQuestion,
+        sparse: SparseQuestion,
+        sparse_weight: float,
+        add_up: AddUp | None = None,
+    ) -> None:
+        self.fixed, self.sparse, self.sparse_weight, self._add_up = fixed, sparse, sparse_weight, add_up
         self._postings: dict[SegmentView, AskedPostings] = {}
         self._sparse: dict[SegmentView, NDArray[np.float64]] = {}
         self._maxima: dict[SegmentView, NDArray[np.int32]] = {}
@@ -31,7 +40,7 @@ class AskedQuestion:
         """Its words in a segment, which are looked up once."""
         found = self._postings.get(segment)
         if found is None:
-            found = self._postings[segment] = segment.reader.postings.asked(self.sparse)
+            found = self._postings[segment] = segment.reader.postings.asked(self.sparse, self._add_up)
         return found
 
     def document_parts(self, segment: SegmentView, documents: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from denspi.search.compact_numbers import compact_products, key_codes
 from denspi.search.fixed_point import FixedQuestion, KeyTables
 from denspi.search.kernels import Chosen, Kernels, KeyBounds, Phrases, Side
 from denspi.search.numpy_kernels import NumpyKernels, Products, blocks
+from denspi.sparse.asked_postings import AddUp
 
 SCORE_DIM = 1
 """The rows of the kernels inside: each is one number, its score."""
@@ -28,6 +29,11 @@ class CompactKernels:
 
     inside: Kernels
     products: Products = compact_products
+
+    @property
+    def add_up(self) -> AddUp | None:
+        """That of the kernels inside."""
+        return self.inside.add_up
 
     def maxima(
         self,

@@ -20,6 +20,8 @@ from denspi.search.batch_lanes import FEWEST_QUESTIONS, maxima_of_many
 from denspi.search.fixed_point import FixedQuestion, KeyTables
 from denspi.search.kernels import NO_ROW, PER_PARAGRAPH, Chosen, Kernels, KeyBounds, Phrases, Side
 from denspi.search.weighing import ROUNDED_UP
+from denspi.sparse.asked_postings import AddUp
+from denspi.sparse.compiled import add_up
 
 HIGHEST = np.iinfo(np.int32).max
 _TOUCHED_ROWS, _LINE_BYTES = 128, 64
@@ -34,6 +36,7 @@ def kernels_for(vector_dim: int, coherency_dim: int) -> Kernels:
         _row_scores(vector_dim),
         _best_phrases(vector_dim, coherency_dim),
         _key_bounds(coherency_dim),
+        add_up,
     )
 
 
@@ -46,6 +49,7 @@ class CompiledKernels:
     _row_scores: Any
     _best_phrases: Any
     _key_bounds: Any
+    add_up: AddUp
 
     def maxima(
         self,

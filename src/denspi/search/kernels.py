@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from denspi.errors import MissingExtraError
 from denspi.search.fixed_point import FixedQuestion, KeyTables
+from denspi.sparse.asked_postings import AddUp
 
 PER_PARAGRAPH = 3
 """Phrases that a paragraph offers at most: the best that do not overlap, each with its start's best end."""
@@ -62,6 +63,10 @@ class KeyBounds:
 
 class Kernels(Protocol):
     """What an implementation offers. Phrases have at most `max_words` words."""
+
+    @property
+    def add_up(self) -> AddUp | None:
+        """What adds up the words of a question; None: numpy does."""
 
     def maxima(
         self,

@@ -25,6 +25,7 @@ class NumpyKernels:
     """See `kernels.Kernels`."""
 
     products: Products = plain_products
+    add_up: None = None
 
     def maxima(
         self,

@@ -245,7 +245,7 @@ class Searcher:
         vectors = self.encoder.encode_questions(read)
         fixed = fix_questions(vectors, view.codec, view.tables)
         asked = [
-            AskedQuestion(each, weigh_question(text, view.snapshot.frequencies), weight)
+            AskedQuestion(each, weigh_question(text, view.snapshot.frequencies), weight, view.kernels.add_up)
             for each, text in zip(fixed, cleaned, strict=True)
         ]
         return asked, 1000 * (time.perf_counter() - started)

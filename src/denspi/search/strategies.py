@@ -70,7 +70,7 @@ def top_document_paragraphs(
 ) -> list[tuple[int, Numbers]]:
     """The paragraphs of the documents with the highest sparse scores, by segment."""
     hits = [
-        segment.reader.postings.top_documents(question.sparse, count, segment.allowed_documents)
+        question.postings(segment).top_documents(count, segment.allowed_documents)
         for segment in view.segments
     ]
     chosen = _best_hits([(hit.numbers, hit.scores) for hit in hits], count)

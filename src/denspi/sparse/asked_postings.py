@@ -7,8 +7,10 @@ in the same order, so the same pair has the same score to the last bit. Belongs 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,80 +19,88 @@ from denspi.errors import InputError
 from denspi.sparse.layout import COUNT_BITS, COUNT_MASK, Segment
 from denspi.sparse.norms import Norms
 from denspi.sparse.tfidf import SparseQuestion
-from denspi.sparse.topk import Hits, best_of, reaching
+from denspi.sparse.topk import Hits, best_of, reaching, top_positive
 
 LOG_COUNTS = np.log1p(np.arange(1024))
+AddUp = Callable[..., Any]
+"""`compiled.add_up`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Lists:
-    """The lists of those n-grams of a question that the segment holds, one after another."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """The lists of those n-grams of a question that the segment holds."""
 
-    units: NDArray[np.int64]  # [posting]; as numpy wants its indices
-    counts: NDArray[np.uint32]  # [posting]
-    lengths: list[int]  # [list]
-    factors: list[float]  # [list] the question's weight times idf
+    places: NDArray[np.int64]  # [list] in the postings
+    lengths: NDArray[np.int64]  # [list]
+    factors: NDArray[np.float64]  # [list] the question's weight times idf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scores:
+    """What a segment scores for a question."""
+
+    units: NDArray[np.float64]  # [unit]
+    documents: NDArray[np.float64]  # [document]
+    touched: NDArray[np.int64]  # all units with a score, in no order
+    repeats: int  # how often a unit may stand there
 
 
 class AskedPostings:
-    """`allowed` is as in `Postings`."""
+    """`allowed` is as in `Postings`. With `add_up` (see `compiled`) lists are added up by a compiled loop."""
 
-    def __init__(self, segment: Segment, norms: Norms, question: SparseQuestion) -> None:
-        self._segment, self._norms, self._question = segment, norms, question
+    def __init__(
+        self, segment: Segment, norms: Norms, question: SparseQuestion, add_up: AddUp | None = None
+    ) -> None:
+        self._segment, self._norms, self._question, self._add_up = segment, norms, question, add_up
 
-    @cached_property
+    @property
     def document_scores(self) -> NDArray[np.float64]:
         """The score of every document of the segment."""
-        lists = self._lists
-        documents = self._segment.unit_documents.take(lists.units, mode="clip")
-        begins = np.ones(len(documents), np.bool_)
-        np.not_equal(documents[1:], documents[:-1], out=begins[1:])
-        ends = np.cumsum(lists.lengths, dtype=np.int64)
-        begins[ends[:-1]] = True  # two lists may meet in one document
-        first = np.flatnonzero(begins)
-        counts = np.add.reduceat(lists.counts, first) if len(first) else lists.counts
-        documents = documents[first]
-        list_starts = np.searchsorted(first, np.concatenate([[0], ends]))
-        parts = _log_counts(counts) * np.repeat(lists.factors, np.diff(list_starts))
-        parts *= self._norms.documents.take(documents, mode="clip")
-        scores = np.zeros(self._segment.document_count)
-        np.add.at(scores, documents, parts)
-        return scores
+        return self._scores.documents
 
     def paragraph_scores(self) -> NDArray[np.float64]:
         """The score of every paragraph of the segment."""
-        return np.delete(self._unit_scores, self._segment.document_units[:-1])
+        return np.delete(self._scores.units, self._segment.document_units[:-1])
 
     def paragraph_scores_of(
         self, paragraphs: NDArray[np.int64], documents: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """The scores of these paragraphs, each of which is in the document beside it."""
-        return np.asarray(self._unit_scores[paragraphs + documents + 1])
+        return np.asarray(self._scores.units[paragraphs + documents + 1])
+
+    def top_documents(self, k: int, allowed: NDArray[np.bool_] | None = None) -> Hits:
+        """The k documents closest to the question."""
+        scores = self.document_scores
+        if allowed is not None:
+            scores = scores * checked_mask(allowed, len(scores), "documents")
+        return top_positive(scores, k)
 
     def top_paragraphs(self, k: int, allowed: NDArray[np.bool_] | None = None) -> Hits:
         """The k paragraphs closest to the question, by their own vectors alone."""
-        scores = self._unit_scores.take(self._lists.units)
-        self._forbid(scores, self._lists.units, allowed)
-        return self._best_paragraphs(self._lists.units, scores, k, len(self._lists.lengths))
+        found = self._scores
+        scores = found.units.take(found.touched)
+        self._forbid(scores, found.touched, allowed)
+        return self._best_paragraphs(found.touched, scores, k, found.repeats)
 
     def top_paragraphs_by_both(self, k: int, allowed: NDArray[np.bool_] | None = None) -> Hits:
         """The k paragraphs with the highest sum of paragraph and document score, as every phrase gets it."""
-        units, by_document = self._lists.units, self.document_scores
-        scores = self._unit_scores.take(units)
-        scores += by_document.take(self._segment.unit_documents.take(units))
-        scores[self._norms.units.take(units) == 0] = 0  # titles
-        self._forbid(scores, units, allowed)
-        hits = self._best_paragraphs(units, scores, k, len(self._lists.lengths))
+        found, documents = self._scores, self._segment.unit_documents
+        scores = found.units.take(found.touched)
+        scores += (scores > 0) * found.documents.take(documents.take(found.touched))  # nothing for titles
+        self._forbid(scores, found.touched, allowed)
+        hits = self._best_paragraphs(found.touched, scores, k, found.repeats)
         # A paragraph that shares nothing with the question has its document's score alone, seldom enough.
         needed = hits.scores[-1] if len(hits.scores) == k > 0 else 0.0
-        close = np.flatnonzero((by_document >= needed) & (by_document > 0))
+        close = np.flatnonzero((found.documents >= needed) & (found.documents > 0))
         if allowed is not None and len(close):
             close = close[self._holds_allowed(close, allowed)]
         if not len(close):
             return hits
-        titles = self._segment.document_units[close].astype(np.int64)
-        rest = np.setdiff1d(self._segment.units_of_documents(close), np.concatenate([units, titles]))
-        rest_scores = by_document.take(self._segment.unit_documents.take(rest))
+        rest = self._segment.units_of_documents(close)
+        of_rest = documents.take(rest)
+        is_title = self._segment.document_units.take(of_rest) == rest
+        is_other = (found.units.take(rest) == 0) & ~is_title
+        rest, rest_scores = rest[is_other], found.documents.take(of_rest[is_other])
         self._forbid(rest_scores, rest, allowed)
         more = self._best_paragraphs(rest, rest_scores, k, 1)
         numbers = np.concatenate([hits.numbers, more.numbers])
@@ -98,30 +108,67 @@ class AskedPostings:
         return best_of(numbers[order], np.concatenate([hits.scores, more.scores])[order], k)
 
     @cached_property
-    def _unit_scores(self) -> NDArray[np.float64]:
-        """``[unit]`` the score of each; of zeros only those pages are touched that get another number."""
-        lists = self._lists
-        parts = _log_counts(lists.counts)
-        parts *= np.repeat(lists.factors, lists.lengths)
-        parts *= self._norms.units.take(lists.units, mode="clip")
-        scores = np.zeros(self._segment.unit_count)
-        np.add.at(scores, lists.units, parts)
-        return scores
+    def _scores(self) -> _Scores:
+        return (self._added_up_compiled() if self._add_up else None) or self._added_up()
+
+    def _added_up_compiled(self) -> _Scores | None:
+        """The same by one loop; None where a count is too large for it."""
+        assert self._add_up is not None
+        held, segment, norms = self._held, self._segment, self._norms
+        # Of zeros only those pages are touched that get another number.
+        units, documents = np.zeros(segment.unit_count), np.zeros(segment.document_count)
+        touched = np.empty(int(held.lengths.sum()), np.int64)
+        seen = self._add_up(
+            *(segment.postings, held.places, held.lengths, held.factors),
+            *(norms.units, segment.unit_documents, norms.documents, LOG_COUNTS),
+            *(units, documents, touched),
+        )
+        return _Scores(units, documents, touched[:seen], 1) if seen >= 0 else None
 
     @cached_property
-    def _lists(self) -> _Lists:
-        segment, question = self._segment, self._question
-        lengths, places = segment.lengths.look_up(question.ids)
-        factors = (question.weights * question.idf).tolist()
-        held = [each for each in zip(places, lengths, factors, strict=True) if each[1]]
-        stored = [segment.read(place, place + length) for place, length, _ in held]
-        packed = np.concatenate([np.zeros(0, np.uint32), *stored])
+    def _held(self) -> _Held:
+        lengths, places = self._segment.lengths.look_up(self._question.ids)
+        held = [each for each in zip(places, lengths, range(len(places)), strict=True) if each[1]]
+        for place, length, _ in held:
+            self._segment.check(place, place + length)
+        columns = np.array(held, np.int64).reshape(-1, 3).T
+        factors = self._question.weights * self._question.idf
+        return _Held(columns[0], columns[1], factors[columns[2]])
+
+    def _added_up(self) -> _Scores:
+        """By numpy."""
+        held, segment = self._held, self._segment
+        slices = [(place, place + length) for place, length in zip(held.places, held.lengths, strict=True)]
+        packed = np.concatenate([np.zeros(0, np.uint32), *(segment.postings[a:b] for a, b in slices)])
         counts = packed & COUNT_MASK
         if counts.max(initial=0) == COUNT_MASK:
-            slices = (segment.counts_at(place, place + length) for place, length, _ in held)
-            counts = np.concatenate([*slices])
+            counts = np.concatenate([segment.counts_at(a, b) for a, b in slices])
         units = (packed >> COUNT_BITS).astype(np.int64)
-        return _Lists(units, counts, [each[1] for each in held], [each[2] for each in held])
+        parts = _log_counts(counts)
+        parts *= np.repeat(held.factors, held.lengths)
+        parts *= self._norms.units.take(units, mode="clip")
+        unit_scores = np.zeros(segment.unit_count)
+        np.add.at(unit_scores, units, parts)
+        document_scores = self._document_scores(units, counts)
+        return _Scores(unit_scores, document_scores, units, len(held.lengths))
+
+    def _document_scores(self, units: NDArray[np.int64], counts: NDArray[np.uint32]) -> NDArray[np.float64]:
+        """Counts are added up within each list and document, which stand together."""
+        held = self._held
+        documents = self._segment.unit_documents.take(units, mode="clip")
+        begins = np.ones(len(documents), np.bool_)
+        np.not_equal(documents[1:], documents[:-1], out=begins[1:])
+        ends = np.cumsum(held.lengths)
+        begins[ends[:-1]] = True  # two lists may meet in one document
+        first = np.flatnonzero(begins)
+        sums = np.add.reduceat(counts, first) if len(first) else counts
+        documents = documents[first]
+        list_starts = np.searchsorted(first, np.concatenate([[0], ends]))
+        parts = _log_counts(sums) * np.repeat(held.factors, np.diff(list_starts))
+        parts *= self._norms.documents.take(documents, mode="clip")
+        scores = np.zeros(self._segment.document_count)
+        np.add.at(scores, documents, parts)
+        return scores
 
     def _best_paragraphs(
         self, units: NDArray[np.int64], scores: NDArray[np.float64], k: int, most_repeats: int

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from denspi.errors import MissingExtraError
-from denspi.sparse.asked_postings import LOG_COUNTS, AskedPostings, checked_mask
+from denspi.sparse.asked_postings import LOG_COUNTS, AddUp, AskedPostings
 from denspi.sparse.layout import Segment
 from denspi.sparse.norms import Norms
 from denspi.sparse.tfidf import SparseQuestion
-from denspi.sparse.topk import Hits, top_positive
+from denspi.sparse.topk import Hits
 
 
 class Postings:
@@ -33,18 +33,15 @@ class Postings:
         self._best_units = _compiled_search() if compiled else None
         self._spare: list[NDArray[np.float64]] = []  # zeroed sums, one per thread at work
 
-    def asked(self, question: SparseQuestion) -> AskedPostings:
-        """For several scores of one question: its lists are read once."""
-        return AskedPostings(self.segment, self.norms, question)
+    def asked(self, question: SparseQuestion, add_up: AddUp | None = None) -> AskedPostings:
+        """For several scores of one question: its lists are read once, with `add_up` by a compiled loop."""
+        return AskedPostings(self.segment, self.norms, question, add_up)
 
     def top_documents(
         self, question: SparseQuestion, k: int, allowed: NDArray[np.bool_] | None = None
     ) -> Hits:
         """The k documents closest to the question."""
-        scores = self.document_scores(question)
-        if allowed is not None:
-            scores[~checked_mask(allowed, len(scores), "documents")] = 0
-        return top_positive(scores, k)
+        return self.asked(question).top_documents(k, allowed)
 
     def top_paragraphs(
         self, question: SparseQuestion, k: int, allowed: NDArray[np.bool_] | None = None
