@@ -34,9 +34,10 @@ def render(results: dict[str, Any]) -> str:
         "",
         described(results["machine"]),
         "",
-        f"The documents of a real index, {results['real_starts']:,} starts, come one after another and then again"
-        " under other ids, until there are so many; from the second time on every code of a vector is moved by noise (standard deviation:"
-        f" {results['noise']:g} steps of the code). Texts and so the postings grow with them. The index is"
+        f"The documents of a real index, {results['real_starts']:,} starts, come one after another and then"
+        " again under other ids, until there are so many; from the second time on every code of a vector is"
+        f" moved by noise (standard deviation: {results['noise']:g} steps of the code). Texts and so the"
+        " postings grow with them. The index is"
         f" written by the project's own writer. {results['questions']} questions; `hybrid` with the first"
         " limits of those below that give the best answer of `exact` to"
         f" {100 * results['recall_wanted']:.0f}% of them. Warm, one core, from the vector of the question to"
