@@ -26,7 +26,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from build import as_line, whole_command
 
 OUTPUT = RESULTS / "plan.json"
-WORDS = (100_000, 400_000)
+WORDS = (200_000, 1_000_000)
 
 
 def main() -> None:
