@@ -47,7 +47,7 @@ class FloatSearch:
         self, questions: QuestionVectors, asked: list[AskedQuestion], rows: Rows, limits: Limits
     ) -> list[tuple[int, int, int, str]]:
         """Of each question, the best phrase: number of its paragraph, first and last character, text."""
-        tops = self._top_starts(questions.starts, rows.starts, limits.top_starts)
+        tops = self._top_starts(questions.starts, rows.starts, limits.reach("hybrid").starts)
         end_scores = np.zeros(len(self._paragraph), np.float32)
         found = []
         for number, (top, each) in enumerate(zip(tops, asked, strict=True)):

@@ -53,7 +53,12 @@ def main() -> None:
 
 
 def defaults() -> dict[str, int]:
-    return {name: getattr(Limits(), name) for name in ("top_paragraphs", "top_starts", "probes")}
+    reach = Limits().reach("hybrid")
+    return {
+        "top_paragraphs": Limits().top_paragraphs,
+        "top_starts": reach.starts,
+        "probes": reach.probes,
+    }
 
 
 def measure(searcher: Searcher, questions: list[SquadQuestion]) -> dict[str, Any]:

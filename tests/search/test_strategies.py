@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.search.conftest import SPARSE_WEIGHT, ask
@@ -9,7 +11,7 @@ from tests.search.oracle import Phrase, all_phrases, dot, offered
 
 from denspi.errors import InputError
 from denspi.search.asked import AskedQuestion, scan_starts
-from denspi.search.candidates import Candidates, Limits, Stopwatch
+from denspi.search.candidates import REACHES, Candidates, Limits, Reach, Stopwatch
 from denspi.search.exact import bounds_of, closer_bounds
 from denspi.search.kernels import PER_PARAGRAPH
 from denspi.search.starts import ListedStarts
@@ -225,6 +227,19 @@ def test_questions_scanned_together_are_as_alone(view: SearchView) -> None:
 def test_a_strategy_that_is_not_there_is_named() -> None:
     with pytest.raises(InputError, match=r"'fast'.*hybrid"):
         find_strategy("fast")
+
+
+def test_strategies_have_limits_of_their_own() -> None:
+    assert Limits().reach("dense_first") == Reach(1000, 256)
+    assert Limits(top_starts=7).reach("hybrid") == Reach(7, REACHES["hybrid"].probes)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"phrases": 0}, {"probes": -1}, {"top_starts": 1.5}, {"top_documents": None}]
+)
+def test_limits_that_make_no_sense(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"limits: {next(iter(wrong))} is .*, not a whole number from"):
+        Limits(**wrong)
 
 
 def test_stages_add_up() -> None:

@@ -18,7 +18,7 @@ from denspi.evaluation.outcomes import Outcome, fingerprint
 from denspi.evaluation.recall import RecallOfStages
 from denspi.search.asked import AskedQuestion
 from denspi.search.batch import QUESTIONS_AT_ONCE
-from denspi.search.candidates import Limits
+from denspi.search.candidates import REACHES, Limits
 from denspi.search.questions import is_refused
 from denspi.search.searcher import DEFAULT_STRATEGY, Reply, Searcher
 from denspi.text.answers import exact_match, f1
@@ -109,7 +109,8 @@ def evaluated(searcher: Searcher, settings: OpenSettings) -> dict[str, str | flo
         "strategy": settings.strategy,
         "sparse_weight": searcher.sparse_weight if weight is None else weight,
         "k": settings.k,
-        "limits": str(settings.limits or Limits()),  # a version with other defaults finds other answers
+        # Another version has other defaults, and finds others.
+        "limits": f"{settings.limits or Limits()}, {REACHES.get(settings.strategy)}",
         "model": snapshot.model.fingerprint,
         "generation": snapshot.generation,
         "index": snapshot.manifest.fingerprint,

@@ -15,8 +15,7 @@ from denspi.corpus.squad import SquadArticle
 from denspi.search.asked import AskedQuestion
 from denspi.search.candidates import Limits
 from denspi.search.phrase import phrases_of
-from denspi.search.starts import start_source
-from denspi.search.strategies import find_strategy, top_document_paragraphs, top_paragraphs
+from denspi.search.strategies import find_strategy, top_document_paragraphs, top_paragraphs, top_starts
 from denspi.search.view import SearchView
 from denspi.text.answers import exact_match, normalize_answer
 from denspi.types import Answer
@@ -99,10 +98,9 @@ class RecallOfStages:
         if strategy == "hybrid":
             found["sparse"] = _flat(top_paragraphs(self._view, question, limits.top_paragraphs))
         if strategy in ("hybrid", "dense_first"):
-            starts = start_source(limits.probes).top_starts(self._view, question, limits.top_starts)
             found["dense"] = _flat(
                 (number, self._view.segments[number].reader.starts.paragraphs_of(rows))
-                for number, rows in starts
+                for number, rows in top_starts(self._view, question, limits.reach(strategy))
             )
         return found
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from denspi.errors import InputError
 from denspi.index.rows import rows_of
 from denspi.search.asked import AskedQuestion
 from denspi.search.kernels import Chosen
@@ -23,15 +24,48 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """How far the vector search goes."""
+
+    starts: int  # that it proposes
+    probes: int  # lists of close starts that it looks into, over all segments that have lists
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
-    """How far a strategy goes. The paper has 5 documents, 1,000 starts and 64 probes (its `nprobe`)."""
+    """How far a strategy goes. Where None stands, a strategy has a number of its own (see `REACHES`).
+
+    The paper has 5 documents, 1,000 starts and 64 probes (its `nprobe`).
+    """
 
     phrases: int = 50  # candidates to hand back, at most; `exact` proves all of them
     top_documents: int = 5  # documents that sparse_first reads whole
     top_paragraphs: int = 50  # paragraphs that hybrid reads, by the sum of paragraph and document score
-    top_starts: int = 200  # starts that the vector search proposes
-    probes: int = 96  # lists of close starts that it looks into, over all segments that have lists
+    top_starts: int | None = None  # starts that the vector search proposes
+    probes: int | None = None  # lists of close starts that it looks into
     prove: bool = False  # let hybrid look whether its bounds prove what it found; `exact` always does
+
+    def __post_init__(self) -> None:
+        for name in ("phrases", "top_documents", "top_paragraphs", "top_starts", "probes"):
+            number, least = getattr(self, name), int(name == "phrases")
+            is_given = not (number is None and name in ("top_starts", "probes"))
+            if is_given and not (isinstance(number, int) and least <= number <= MOST):
+                raise InputError(f"limits: {name} is {number!r}, not a whole number from {least} to {MOST:,}")
+
+    def reach(self, strategy: str) -> Reach:
+        """Of the vector search of a strategy."""
+        own = REACHES[strategy]
+        return Reach(
+            own.starts if self.top_starts is None else self.top_starts,
+            own.probes if self.probes is None else self.probes,
+        )
+
+
+MOST = 1 << 24
+REACHES = {
+    "dense_first": Reach(starts=1000, probes=256),  # the paper's starts: they are all that it looks at
+    "hybrid": Reach(starts=100, probes=64),  # chosen for the best answer alone, with the paragraphs beside it
+}
 
 
 @dataclass(frozen=True, slots=True)

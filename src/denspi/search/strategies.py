@@ -14,7 +14,16 @@ import numpy as np
 from denspi.errors import InputError
 from denspi.index.rows import rows_of
 from denspi.search.asked import AskedQuestion
-from denspi.search.candidates import Candidates, Certificate, Limits, Numbers, Pool, Stopwatch, Strategy
+from denspi.search.candidates import (
+    Candidates,
+    Certificate,
+    Limits,
+    Numbers,
+    Pool,
+    Reach,
+    Stopwatch,
+    Strategy,
+)
 from denspi.search.exact import bounds_of, exact
 from denspi.search.starts import start_source
 from denspi.search.view import SearchView
@@ -32,7 +41,7 @@ def dense_first(view: SearchView, question: AskedQuestion, limits: Limits) -> Ca
     """The starts closest by their vectors, each with its best end; words count in the score alone."""
     watch = Stopwatch()
     with watch.stage("starts"):
-        starts = start_source(limits.probes).top_starts(view, question, limits.top_starts)
+        starts = top_starts(view, question, limits.reach("dense_first"))
     return _read(view, question, limits, watch, [], starts)
 
 
@@ -46,7 +55,7 @@ def hybrid(view: SearchView, question: AskedQuestion, limits: Limits) -> Candida
     with watch.stage("sparse"):
         chosen = top_paragraphs(view, question, limits.top_paragraphs)
     with watch.stage("starts"):
-        starts = start_source(limits.probes).top_starts(view, question, limits.top_starts)
+        starts = top_starts(view, question, limits.reach("hybrid"))
     return _read(view, question, limits, watch, chosen, starts)
 
 
@@ -92,6 +101,11 @@ def top_paragraphs(view: SearchView, question: AskedQuestion, count: int) -> lis
         for segment in view.segments
     ]
     return _best_hits([(hit.numbers, hit.scores) for hit in hits], count)
+
+
+def top_starts(view: SearchView, question: AskedQuestion, reach: Reach) -> list[tuple[int, Numbers]]:
+    """The starts closest by their vectors, as far as they are found, by segment."""
+    return start_source(reach.probes).top_starts(view, question, reach.starts)
 
 
 def _best_hits(hits: list[tuple[Numbers, np.ndarray]], count: int) -> list[tuple[int, Numbers]]:
