@@ -58,9 +58,7 @@ class PlainPart:
         return next(dtype for dtype, kind in FORMATS.items() if kind == self._types[name])
 
     def stream(self, name: str) -> bytes:
-        places = self.values(f"{name}_blocks_4096")
-        content = self._content[name]
-        return b"".join(zlib.decompress(content[a:b]) for a, b in pairwise(places))
+        return self._content[name]
 
 
 @pytest.mark.parametrize("model", [MODEL, COMPACT], ids=["int8", "compact"])

@@ -10,12 +10,10 @@ import json
 import os
 import resource
 import shutil
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -254,23 +252,3 @@ def test_a_link_in_the_place_of_a_part_or_of_the_manifest(sound: Path, tmp_path:
     (folder / MANIFEST).symlink_to(tmp_path / "m")
     with pytest.raises(IndexDamagedError, match="a link instead of a file"):
         Snapshot.open(folder)
-
-
-def test_a_text_block_that_would_unpack_to_gigabytes(sound: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "index"
-    shutil.copytree(sound, folder)
-    segment = Snapshot.open(folder).segments[0]
-    part, bomb = segment.name, zlib.compress(bytes(200_000_000), 9)
-    del segment
-    (folder / part / "texts").write_bytes(bomb)
-    (folder / part / "texts_blocks_4096").write_bytes(np.array([0, len(bomb)], "<u8").tobytes())
-    table = json.loads((folder / part / "table.json").read_bytes())
-    for entry in table["components"]:
-        if entry["name"] in ("texts", "texts_blocks_4096"):
-            content, sums = (folder / part / entry["name"]).read_bytes(), BlockSums()
-            sums.add(content)
-            width = 1 if entry["name"] == "texts" else 8
-            entry |= {"bytes": len(content), "shape": [len(content) // width]}
-            entry["checksums"] = sums.array().astype(">u4").tobytes().hex()
-    reseal(folder, part, table)
-    use(folder)

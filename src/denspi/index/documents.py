@@ -18,7 +18,7 @@ from denspi.index.blocks import Checked
 from denspi.index.manifest import Counts
 from denspi.index.part import PartReader
 from denspi.index.segment_writer import count_runs, hash_id
-from denspi.index.texts import TextReader
+from denspi.index.texts import TextReader, open_texts
 from denspi.types import Document, Span
 
 Stretch = tuple[int, int]
@@ -173,11 +173,11 @@ class StoredDocuments:
 
     @cached_property
     def _texts(self) -> TextReader:
-        return TextReader(self._rows, "texts")
+        return open_texts(self._rows, "texts")
 
     @cached_property
     def _records(self) -> TextReader:
-        return TextReader(self._rows, "records")
+        return open_texts(self._rows, "records")
 
     @cached_property
     def _id_hashes(self) -> NDArray[np.uint64]:

@@ -23,7 +23,7 @@ from denspi.index.components import PartRef
 from denspi.index.manifest import Counts, ModelRecord
 from denspi.index.part import PartWriter
 from denspi.index.rows import Codes, ParagraphRows
-from denspi.index.texts import STRETCH_LIMIT_BYTES, TextWriter
+from denspi.index.texts import STRETCH_LIMIT_BYTES
 from denspi.sparse.build import build_segment
 from denspi.types import Document
 
@@ -114,8 +114,8 @@ class SegmentWriter:
             )
             for side in SIDES
         }
-        self._texts = enter(TextWriter(part, "texts"))
-        self._records = enter(TextWriter(part, "records"))
+        self._texts = enter(part.array("texts", np.uint8))
+        self._records = enter(part.array("records", np.uint8))
         self._paragraphs: dict[str, list[NDArray[Any]]] = {
             name: [] for name in ("starts", "ends", "words", "runs", "chars", "bytes")
         }
@@ -152,8 +152,8 @@ class SegmentWriter:
         """The next documents: paragraphs of each, hash of each id, and each one's text and record."""
         sizes: list[tuple[int, int]] = []
         for text, record in texts:
-            self._texts.append(text)
-            self._records.append(record)
+            self._texts.append(np.frombuffer(text, np.uint8))
+            self._records.append(np.frombuffer(record, np.uint8))
             sizes.append((len(text), len(record)))
         in_bytes = np.array(sizes, np.uint64).reshape(-1, 2)
         columns = (paragraphs, in_bytes[:, 0], in_bytes[:, 1], hashes)

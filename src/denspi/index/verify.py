@@ -160,6 +160,6 @@ def _document_disagreements(segment: SegmentReader, on_bytes: Callable[[int], No
                 yield f"{segment.paragraph_bytes.name}: paragraph {paragraph} is cut in another place"
             if segment.paragraph_runs[paragraph] != count_runs(text):
                 yield f"{segment.name}: paragraph_runs miscounts paragraph {paragraph}"
-        read_bytes = size_bytes * (number + 1) // segment.counts.documents  # texts are compressed together
+        read_bytes = size_bytes * (number + 1) // segment.counts.documents  # texts may be packed together
         on_bytes(read_bytes - told_bytes)
         told_bytes = read_bytes

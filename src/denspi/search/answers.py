@@ -38,7 +38,7 @@ def resolve(
     for phrase, score in zip(phrases_of(view, candidates), candidates.scores.tolist(), strict=True):
         length = len(phrase.local_span)
         # One more answer than asked for, for the margin; after that only what may be evidence is read, which
-        # is about as long as an answer: texts are compressed, and lengths are at hand.
+        # is about as long as an answer: lengths are at hand, texts are on the disk.
         if len(groups) <= k or any(abs(length - other) <= _LENGTHS_APART for other in lengths):
             text = phrase.text
             if not has_word(text):  # a sign may score well; nobody asks for one
