@@ -16,6 +16,20 @@ from denspi.types import Document
 FILE = CorpusFile(Path("a.jsonl"), "a.jsonl", "a.jsonl")
 
 
+def test_an_object_of_metadata_is_as_good_as_fields_beside_the_text(read: Callable, write: Callable) -> None:
+    lines = [
+        {"id": "a", "text": "x", "metadata": {"year": 1999, "metadata": {"deeper": 1}}},
+        {"id": "b", "text": "x", "metadata": {"year": 1999, "tag": "inner"}, "tag": "own"},
+        {"id": "c", "text": "x", "metadata": "a word"},
+    ]
+    found = read(write("a.jsonl", "\n".join(map(json.dumps, lines)))).documents
+    assert [each.metadata for each in found] == [
+        {"year": 1999, "metadata": {"deeper": 1}},
+        {"year": 1999, "tag": "own"},
+        {"metadata": "a word"},
+    ]
+
+
 def test_fields_ids_and_metadata(read: Callable, write: Callable) -> None:
     lines = [
         '{"id": "a", "title": "Title", "text": "One.\\nTwo.", "year": 1999, "tags": ["x"]}',

@@ -50,6 +50,9 @@ def _document(line: bytes, default_id: str, source: str) -> Document:
         raise UnreadableError(f"field 'text' is {_kind(text)}, not a string")
     if not isinstance(title, str | None):
         raise UnreadableError(f"field 'title' is {_kind(title)}, not a string")
+    inner = fields.get("metadata")
+    if isinstance(inner, dict):  # as the HTTP API has them
+        fields = {**inner, **{name: value for name, value in fields.items() if name != "metadata"}}
     if not is_shallow(fields):
         raise UnreadableError(f"metadata of more than {DEEPEST_METADATA} levels; nest them less deeply")
     return Document(document_id, title or document_id, text, split_paragraphs(text), source, fields)
