@@ -83,6 +83,7 @@ def main() -> None:
         },
         "precision": precision,
         "questions": len(questions),
+        "are_kept_apart": True,  # no two systems have the same questions in a row
         "questions_of": "all articles" if arguments.all_articles else "held-out training articles",
         "data": arguments.data.name,
         "document_questions": arguments.document_questions,
