@@ -43,12 +43,11 @@ PHRASES = 20  # candidates, as `Searcher.answer` takes for five answers
 LADDER = tuple(
     Limits(phrases=PHRASES, probes=probes, top_starts=starts, top_paragraphs=paragraphs)
     for probes, starts, paragraphs in (
-        (32, 200, 50),
-        (64, 200, 50),
-        (64, 400, 100),
-        (64, 400, 200),
-        (128, 1000, 200),
-        (256, 2000, 400),
+        (32, 100, 50),
+        (48, 100, 100),
+        (48, 100, 250),
+        (64, 200, 400),
+        (128, 400, 800),
     )
 )
 PACKAGES = ("numpy", "numba", "onnxruntime")
