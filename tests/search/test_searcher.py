@@ -423,6 +423,26 @@ class TestWhyNot:
         assert hidden.step == Step.DOCUMENT
         assert "conditions" in hidden.reason
 
+    @pytest.mark.parametrize(("k", "steps"), [(1, {Step.RETRIEVAL, Step.RANK}), (12, {Step.RETRIEVAL})])
+    def test_what_a_strategy_did_not_look_at_is_beaten_by_answers_alone(
+        self, searcher: Searcher, k: int, steps: set[Step]
+    ) -> None:
+        """Not by the other candidates; and by nothing where there are fewer answers than were asked for."""
+        narrow, found = Limits(top_documents=1), set()
+        answers = searcher.answer("old town", k, "sparse_first", limits=narrow)
+        read = {answer.document_id for answer in answers}
+        texts = {normalize_answer(answer.text) for answer in answers}
+        assert len(read) == 1
+        for other in searcher.answer("old town", k=200, strategy="exact"):
+            if other.document_id not in read and normalize_answer(other.text) not in texts:
+                is_high = len(answers) < k or other.score > answers[-1].score
+                why = searcher.why_not(
+                    *("old town", other.document_id, other.span, k, "sparse_first"), limits=narrow
+                )
+                assert why.step == (Step.RETRIEVAL if is_high else Step.RANK)
+                found.add(why.step)
+        assert found == steps
+
     def test_each_step_before_the_search(self, searcher: Searcher) -> None:
         snapshot = searcher.view.snapshot
         document = snapshot.document("d12")

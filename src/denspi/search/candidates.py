@@ -91,6 +91,7 @@ class Candidates:
     documents_visited: int = 0  # the paper's #D/Q: documents with a phrase that was scored in full
     stages_ms: dict[str, float] = field(default_factory=dict)
     certificate: Certificate | None = None
+    is_cut: bool = False  # there are as many as were asked for, so there may be more
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -165,7 +166,9 @@ class Pool:
         order = np.lexsort((starts, paragraphs, segments, -scores))[: len(self._tops)]
         documents = np.unique(np.concatenate([np.zeros(0, np.int64), *self._documents]))
         return Candidates(
-            *(scores[order], segments[order], paragraphs[order], starts[order], ends[order]), len(documents)
+            *(scores[order], segments[order], paragraphs[order], starts[order], ends[order]),
+            documents_visited=len(documents),
+            is_cut=len(order) == len(self._tops),
         )
 
 

@@ -205,7 +205,7 @@ class Searcher:
         asked = self._asked([question], view, options.get("sparse_weight"), repair)[0][0]
         limits = options.get("limits")
         found, answers = self._found(view, asked, find_strategy(strategy), limits, _checked(k))
-        return why_not(view, asked, found, answers, document_id, span, options.get("min_confidence"))
+        return why_not(view, asked, found, answers, k, document_id, span, options.get("min_confidence"))
 
     def asked(self, question: str, sparse_weight: float | None = None) -> AskedQuestion:
         """A question in whole numbers, for those who call a strategy themselves."""
@@ -268,8 +268,8 @@ class Searcher:
             answers = resolve(view, question, found, wanted, self._confidence, explain)
             taken = {**found.stages_ms, "answers": 1000 * (time.perf_counter() - started)}
             stages_ms = {name: stages_ms.get(name, 0.0) + ms for name, ms in taken.items()}
-            is_cut = len(found) == within.phrases and within.phrases < _MOST_PHRASES
-            if len(answers) == wanted or not is_cut or limits is not None:
+            is_last = limits is not None or not found.is_cut or within.phrases >= _MOST_PHRASES
+            if len(answers) == wanted or is_last:
                 return replace(found, stages_ms=stages_ms), answers[:k]
             within = replace(within, phrases=4 * within.phrases)  # too many of them read alike
 

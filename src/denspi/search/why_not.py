@@ -59,11 +59,12 @@ def why_not(
     question: AskedQuestion,
     found: Candidates,
     answers: Sequence[Answer],
+    k: int,
     document_id: str,
     span: Span,
     min_confidence: float | None,
 ) -> WhyNot:
-    """What became of `span` of a document's text, in a search with these candidates and answers."""
+    """What became of `span` of a document's text, in a search for k answers that found these."""
     phrase = _stored(view, document_id, span)
     if isinstance(phrase, WhyNot):
         return phrase
@@ -89,14 +90,15 @@ def why_not(
             rival_score = rival.parts(question).score
             return lost(Step.OVERLAP, f"{rival.text!r}, which overlaps it, scores {rival_score:.3f}")
         return lost(Step.CROWDED, f"its paragraph offers {len(offered)} phrases, which score higher")
-    same = (found.segments == phrase.segment_number) & (found.starts == phrase.start_row)
-    lowest = float(found.scores[-1]) if len(found) else -np.inf
-    if score > lowest and not same.any():
+    own = (found.segments == phrase.segment_number) & (found.starts == phrase.start_row)
+    is_seen = own.any() or (found.is_cut and score <= found.scores[-1])
+    alike = [number for number, answer in enumerate(answers, 1) if reads_as(answer.text) == reads_as(text)]
+    # Candidates that are no answers do not count: what lies between them and the last answer was beaten.
+    if not is_seen and (alike or len(answers) < k or score > answers[-1].score):
         return lost(Step.RETRIEVAL, "scores high enough, but the strategy did not look at it; try exact")
-    for number, answer in enumerate(answers, start=1):
-        if reads_as(answer.text) == reads_as(text):
-            finding = f"it reads as answer {number} does, which lists {len(answer.evidence)} other places"
-            return lost(Step.ANSWER, finding)
+    if alike:
+        listed = len(answers[alike[0] - 1].evidence)
+        return lost(Step.ANSWER, f"it reads as answer {alike[0]} does, which lists {listed} other places")
     return lost(Step.RANK, f"{rank - 1} phrases score higher")
 
 
