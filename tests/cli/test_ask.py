@@ -198,6 +198,7 @@ def test_a_file_of_questions(
         (b'{"question": "who?"}\n{"q": 1}\n', "{}:2: has no text under 'question'; write an object with "),
         (b'{"question": "who?"}\n{"question"\n', "{}:2: not JSON ("),
         (b'{"question": "who?", "id": [1]}\n', "{}:1: field 'id' is neither a text nor a whole number"),
+        (b'{"data": []}', "{}: holds no question"),
         (b'{"data": [{}]}', "{}: not SQuAD's layout: expected an object with 'title' at data[0]"),
         (b"[1]" * 4000, "{}, question 1: the question has 12,000 characters; ask in at most 4,000"),
     ],

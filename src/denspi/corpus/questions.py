@@ -43,13 +43,16 @@ def read_questions(path: PathLike) -> list[Question]:
     return [_of_object(line, f"{name}:{number}", str(number)) for number, line in lines]
 
 
-def _of_squad(path: PathLike) -> list[Question]:
-    return [
+def _of_squad(path: Path) -> list[Question]:
+    found = [
         Question(question.question_id, question.text, tuple(answer.text for answer in question.answers))
         for article in read_squad(path)
         for paragraph in article.paragraphs
         for question in paragraph.questions
     ]
+    if not found:
+        raise InputError(f"{shown(path)}: holds no question")
+    return found
 
 
 def _has_question(line: str) -> bool:
