@@ -5,16 +5,30 @@ from __future__ import annotations
 from itertools import count
 from pathlib import Path
 
-from denspi import Index
-from denspi.sample import sample_questions
-from denspi.search.sample_run import ASKED, run_sample
+import pytest
+
+from denspi import Index, Searcher
+from denspi.sample import sample_questions, sample_unanswerable_questions
+from denspi.search.sample_run import ASKED, SampleRun, run_sample
+
+SURE = 0.4
+"""The threshold that docs/search.md gives figures for."""
 
 
-def test_most_questions_are_answered_right(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sample") / "index"
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> SampleRun:
     ticks = count()
-    run = run_sample(tmp_path / "index", clock=lambda: float(next(ticks)))
+    return run_sample(folder, clock=lambda: float(next(ticks)))
+
+
+def test_most_questions_are_answered_right(run: SampleRun, folder: Path) -> None:
     assert run.build_seconds == 1.0
-    assert run.changes.encoded.documents == Index.open(tmp_path / "index").info().documents == 100
+    assert run.changes.encoded.documents == Index.open(folder).info().documents == 100
     assert len(run.trials) == ASKED
     assert len({trial.question.question_id for trial in run.trials}) == ASKED
     known = {each.question.question_id: each.question for each in sample_questions()}
@@ -24,3 +38,15 @@ def test_most_questions_are_answered_right(tmp_path: Path) -> None:
         assert trial.is_right or best not in trial.question.answers
         assert trial.latency_ms > 0
     assert ASKED // 2 < run.right_count <= ASKED
+
+
+def test_a_threshold_tells_what_the_texts_answer_from_what_they_do_not(run: SampleRun, folder: Path) -> None:
+    kept = [each for each in run.trials if (each.reply.answers[0].confidence or 0) >= SURE]
+    assert len(kept) > 0.6 * ASKED
+    assert sum(each.is_right for each in kept) / len(kept) > run.right_count / ASKED
+    strange = [each.text for each in sample_unanswerable_questions()]
+    searcher = Searcher(Index.open(folder), compiled=False)
+    answered = searcher.answer_batch(strange, k=1, min_confidence=SURE)
+    assert sum(map(bool, answered)) <= len(strange) // 4
+    without = searcher.answer_batch(strange, k=1)
+    assert all(without)
