@@ -322,6 +322,19 @@ def test_the_command(index: Path, facts: Path, tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().out.startswith(f"exact match {found['em']:.2f}, F1 ")
 
 
+def test_it_runs_on_the_cores_that_it_may_use(
+    index: Path, facts: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(searcher: Searcher, *_: object) -> None:
+        raise InputError(f"{searcher.threads} threads")
+
+    monkeypatch.setattr("denspi.evaluation.open.evaluate_open", stop)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {3})
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    assert cli.run(["evaluate", "open", str(index), "--data", str(facts)]) == 2
+    assert capsys.readouterr().err == "denspi: 1 threads\n"
+
+
 def test_an_interrupt_says_how_to_go_on(
     index: Path,
     facts: Path,
