@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, Route, expect
 from tests.page.conftest import ANSWERS, DOCUMENTS, Opened, ask, send, stop_time
@@ -27,7 +29,7 @@ def test_the_cleared_question_leaves_nothing_behind(page: Page) -> None:
     expect(page.locator("#welcome")).to_be_visible()
     expect(page.locator("#answers")).to_be_hidden()
     expect(page.locator("#question")).to_be_focused()
-    assert "?" not in page.url
+    expect(page).to_have_url(re.compile(r"/$"))
 
 
 def test_nothing_found(opened: Opened) -> None:
