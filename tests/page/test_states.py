@@ -129,6 +129,20 @@ def test_a_long_answer_is_set_smaller(opened: Opened) -> None:
     expect(page.locator(".best h1.long")).to_be_visible()
 
 
+def test_a_phrase_that_would_fill_the_page_is_shortened(opened: Opened) -> None:
+    key = "🗝" + "x" * 3000
+    made = answer(key, title="chapter " * 1000)
+    page = opened.with_reply(reply(made, made), document(f"It is {key}, as everybody knows."))
+    ask(page, "made")
+    shown = "🗝" + "x" * 299 + "…"
+    for part in (".best h1", ".best .sentence mark", ".others h3", ".others .sentence mark"):
+        expect(page.locator(part)).to_have_text(shown)
+    expect(page.locator(".best .sentence")).to_have_text(f"It is {shown}, as everybody knows.")
+    assert len(page.locator(".best .title").inner_text()) <= 301
+    page.locator(".best h1 a").click()
+    expect(page.locator("#document mark")).to_have_text(key)  # there, all of it
+
+
 def test_a_model_without_confidence_says_nothing_about_it(opened: Opened) -> None:
     page = opened.with_reply(reply(answer("x", confidence=None)))
     ask(page, "made")

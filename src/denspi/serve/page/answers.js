@@ -1,7 +1,7 @@
 // A reply as elements: the best answer large, the others below, what it took at the end. Draws; asks nothing.
 
 import { placeFragment } from "./address.js";
-import { counted, make, marked, milliseconds, percent } from "./text.js";
+import { counted, make, marked, milliseconds, percent, shortened } from "./text.js";
 
 const LONG_ANSWER_CHARS = 60;
 const UNSURE_BELOW = 0.35;
@@ -50,7 +50,7 @@ export function inWords(reply) {
   const more = reply.answers.length - 1;
   const others = more ? ` ${counted(more, "other answer")}.` : "";
   const unsure = isUnsure(best) ? "Not sure: " : "";
-  return `${readAs}${unsure}${best.text}. ${sureness(best)}From ${nameOf(best)}.${others}`;
+  return `${readAs}${unsure}${shortened(best.text)}. ${sureness(best)}From ${shortened(nameOf(best))}.${others}`;
 }
 
 /** What the question was taken for, where a slip in it was repaired: nobody should have to wonder. */
@@ -209,7 +209,7 @@ function drawTook(reply, tookMs) {
 
 /** Without a direction of its own: that of the heading around it would not look inside. */
 function link(answer, text, className) {
-  return make("a", { href: placeFragment(answer.document_id, answer.span), className }, text);
+  return make("a", { href: placeFragment(answer.document_id, answer.span), className }, shortened(text));
 }
 
 function paragraphOf(found) {
