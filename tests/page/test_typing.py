@@ -64,6 +64,21 @@ def test_somebody_who_never_pauses_sees_answers(page: Page) -> None:
     assert len({_question(each) for each in asked}) == len(asked)
 
 
+def test_a_browser_of_2022_is_new_enough(opened: Opened) -> None:
+    """iPhones that get no newer iOS than 16 have none of these."""
+    young = ("Map.groupBy", "Object.groupBy", "URLSearchParams.prototype.size", "Promise.withResolvers")
+    young += ("Array.prototype.toSorted", "Array.fromAsync", "Set.prototype.union", "URL.canParse")
+    opened.page.add_init_script("; ".join(f"delete {name}" for name in young))
+    page = opened.at("")
+    also = [evidence("Paris", "It is Paris."), evidence("Paris", "Paris it is.", document_id="third")]
+    opened.with_reply(reply(answer("Paris", evidence=also), answer("Lyon")), document("It is Paris"))
+    ask(page, "made")
+    expect(page.locator(".best .evidence h2")).to_have_text("Also in 2 other documents")
+    expect(page).to_have_url(re.compile(r"\?q=made$"))
+    page.locator(".best h1 a").click()
+    expect(page.locator("#document mark")).to_have_text("Paris")
+
+
 def test_the_address_is_not_changed_with_every_key(page: Page) -> None:
     """Safari throws where a page does so more than a hundred times in a while, as a key that is held does."""
     page.evaluate(

@@ -43,6 +43,17 @@ export function shortened(text) {
   return rest ? `${shown}…` : text;
 }
 
+/** A map of keys to lists of items; `Map.groupBy`, for phones that stay with a browser of 2022. */
+export function grouped(items, keyOf) {
+  const groups = new Map();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(item);
+  }
+  return groups;
+}
+
 /** What a server says in one line, as a sentence begins. */
 export function capitalized(line) {
   return line.charAt(0).toUpperCase() + line.slice(1);
