@@ -219,19 +219,18 @@ def test_a_document_is_found_again_when_the_server_is(opened: Opened) -> None:
     expect(page.locator("#notice")).to_have_text("The server cannot be reached. Trying again…")
     expect(page.locator(".best h1")).to_be_visible()
     expect(page.locator("#answers.old")).to_have_count(0)  # they are right
-    page.unroute(DOCUMENTS)
     page.route(DOCUMENTS, lambda route: send(route, document("text")))
     expect(page.locator("#document .text")).to_have_text("text")
     expect(page.locator("#notice")).to_be_hidden()
 
 
 def test_the_network_that_is_back_is_used_at_once(opened: Opened) -> None:
-    opened.page.route(DOCUMENTS, lambda route: route.abort())
+    away = [True]
+    opened.page.route(DOCUMENTS, lambda route: route.abort() if away else send(route, document("text")))
+    stop_time(opened.page)  # no retry comes by itself
     page = opened.at("#document=made&span=0-4")
     expect(page.locator("#notice")).to_be_visible()
-    stop_time(page)  # no retry comes by itself
-    page.unroute(DOCUMENTS)
-    page.route(DOCUMENTS, lambda route: send(route, document("text")))
+    away.clear()
     page.evaluate("dispatchEvent(new Event('online'))")
     expect(page.locator("#document mark")).to_have_text("text")
 
