@@ -96,6 +96,22 @@ def test_nothing_is_wider_than_a_phone(opened: Opened) -> None:
     assert page.evaluate(TOO_WIDE) == 0
 
 
+@pytest.mark.parametrize("opened", [PHONE], indirect=True, ids=["phone"])
+def test_letters_of_twice_the_size_fit_too(opened: Opened) -> None:
+    page = opened.page
+    page.evaluate("document.documentElement.style.fontSize = '32px'")  # WCAG 2.2, 1.4.4
+    assert page.evaluate(TOO_WIDE) == 0
+    ask(page, DANUBE)
+    for why in page.locator("summary").all():
+        why.click()
+    assert page.evaluate(TOO_WIDE) == 0
+    longest = "bars => Math.max(...bars.map(each => each.getBoundingClientRect().width))"
+    assert page.locator(".best .bar > span").evaluate_all(longest) > 20
+    page.locator(".best h1 a").click()
+    expect(page.locator("#document mark")).to_be_visible()
+    assert page.evaluate(TOO_WIDE) == 0
+
+
 @pytest.mark.parametrize("opened", [PHONE, SMALL_PHONE], indirect=True, ids=["phone", "small-phone"])
 def test_fingers_find_what_they_aim_at(opened: Opened) -> None:
     also = [evidence("red", "It was red."), evidence("red", "It was red too.")]

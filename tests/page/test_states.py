@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, Route, expect
 from tests.page.conftest import ANSWERS, DOCUMENTS, Opened, ask, send, stop_time
@@ -27,7 +29,7 @@ def test_the_cleared_question_leaves_nothing_behind(page: Page) -> None:
     expect(page.locator("#welcome")).to_be_visible()
     expect(page.locator("#answers")).to_be_hidden()
     expect(page.locator("#question")).to_be_focused()
-    assert "?" not in page.url
+    expect(page).to_have_url(re.compile(r"/$"))
 
 
 def test_nothing_found(opened: Opened) -> None:
@@ -127,6 +129,20 @@ def test_a_long_answer_is_set_smaller(opened: Opened) -> None:
     expect(page.locator(".best h1.long")).to_be_visible()
 
 
+def test_a_phrase_that_would_fill_the_page_is_shortened(opened: Opened) -> None:
+    key = "🗝" + "x" * 3000
+    made = answer(key, title="chapter " * 1000)
+    page = opened.with_reply(reply(made, made), document(f"It is {key}, as everybody knows."))
+    ask(page, "made")
+    shown = "🗝" + "x" * 299 + "…"
+    for part in (".best h1", ".best .sentence mark", ".others h3", ".others .sentence mark"):
+        expect(page.locator(part)).to_have_text(shown)
+    expect(page.locator(".best .sentence")).to_have_text(f"It is {shown}, as everybody knows.")
+    assert len(page.locator(".best .title").inner_text()) <= 301
+    page.locator(".best h1 a").click()
+    expect(page.locator("#document mark")).to_have_text(key)  # there, all of it
+
+
 def test_a_model_without_confidence_says_nothing_about_it(opened: Opened) -> None:
     page = opened.with_reply(reply(answer("x", confidence=None)))
     ask(page, "made")
@@ -203,19 +219,18 @@ def test_a_document_is_found_again_when_the_server_is(opened: Opened) -> None:
     expect(page.locator("#notice")).to_have_text("The server cannot be reached. Trying again…")
     expect(page.locator(".best h1")).to_be_visible()
     expect(page.locator("#answers.old")).to_have_count(0)  # they are right
-    page.unroute(DOCUMENTS)
     page.route(DOCUMENTS, lambda route: send(route, document("text")))
     expect(page.locator("#document .text")).to_have_text("text")
     expect(page.locator("#notice")).to_be_hidden()
 
 
 def test_the_network_that_is_back_is_used_at_once(opened: Opened) -> None:
-    opened.page.route(DOCUMENTS, lambda route: route.abort())
+    away = [True]
+    opened.page.route(DOCUMENTS, lambda route: route.abort() if away else send(route, document("text")))
+    stop_time(opened.page)  # no retry comes by itself
     page = opened.at("#document=made&span=0-4")
     expect(page.locator("#notice")).to_be_visible()
-    stop_time(page)  # no retry comes by itself
-    page.unroute(DOCUMENTS)
-    page.route(DOCUMENTS, lambda route: send(route, document("text")))
+    away.clear()
     page.evaluate("dispatchEvent(new Event('online'))")
     expect(page.locator("#document mark")).to_have_text("text")
 

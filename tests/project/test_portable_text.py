@@ -31,7 +31,7 @@ def test_the_patterns_find_what_they_should() -> None:
 def _text_files(root: Path) -> Iterator[tuple[Path, str]]:
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in OUTSIDE and (name[0] != "." or name == ".ci")]
-        for path in (Path(folder, name) for name in names):
+        for path in (Path(folder, name) for name in names if name != ".git"):  # a file, in a worktree
             try:
                 yield path, path.read_text(encoding="utf-8")
             except UnicodeDecodeError:

@@ -50,6 +50,23 @@ def test_a_request_that_does_not_fit_is_told_where(server: Running, query: str, 
     assert where in [each["where"] for each in found["errors"]]  # type: ignore[attr-defined]
 
 
+def test_mistakes_of_newcomers_are_told_what_to_do(server: Running, writable: Running) -> None:
+    def detail(replied: httpx.Response, status: int = 422) -> object:
+        return problem(replied, status)["detail"]
+
+    headers = {"content-type": "application/json"}
+    assert detail(server.client.get("/api/answers?q=x")) == "query.question: is missing; send it"
+    found = detail(server.client.get("/api/answers?question=x&top=3"))
+    assert found == "query.top: there is no such field; see /openapi.json"
+    found = detail(server.client.post("/api/answers", content=b"{'question': 1}", headers=headers), 400)
+    assert found == "body.1: is not JSON from this character on; send plain JSON"
+    alone = {"id": "x", "text": "not in a list"}
+    found = detail(
+        writable.client.post("/api/documents", json=alone, headers={"authorization": f"Bearer {TOKEN}"})
+    )
+    assert found == "body: 2 fields, such as 'id'; there are only: documents"
+
+
 @pytest.mark.parametrize(
     ("options", "detail"),
     [
@@ -132,7 +149,7 @@ def test_a_body_full_of_mistakes_is_looked_at_as_far_as_anybody_reads(
 def test_an_address_full_of_mistakes(server: Running) -> None:
     fields = "&".join(f"{number:x}" for number in range(9000))
     found = problem(server.client.get(f"/api/answers?question=x&{fields}"), 422)
-    assert str(found["detail"]).startswith("query: 9,001 fields; there are k, strategy, ")
+    assert str(found["detail"]).startswith("query: 9,001 fields, such as '0'; there are only: k, strategy, ")
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ METRICS = """# HELP denspi_questions_total Questions answered.
 denspi_questions_total{strategy="hybrid"} 12
 """
 _DETAILS = {
-    400: "body.1: JSON decode error",
+    400: "body.1: is not JSON from this character on; send plain JSON",
     401: "changes need the header Authorization: Bearer TOKEN",
     403: "the service is read-only; start it with --writable",
     404: "the index has no document with this id",

@@ -65,7 +65,10 @@ class _In(BaseModel):
     @classmethod
     def _has_few_fields(cls, given: Any) -> Any:
         if isinstance(given, dict) and len(given) > len(cls.model_fields):
-            raise ValueError(f"{len(given):,} fields; there are {', '.join(cls.model_fields)}")
+            stranger = shortened(next(str(name) for name in given if name not in cls.model_fields), 50)
+            raise ValueError(
+                f"{len(given):,} fields, such as {stranger!r}; there are only: {', '.join(cls.model_fields)}"
+            )
         return given
 
 

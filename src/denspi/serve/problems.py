@@ -27,6 +27,11 @@ RETRY_AFTER_SECONDS = 1
 CLIENT_HAS_GONE = (499, "Client Closed Request")
 """Nobody reads it: what the log and the metrics say of a client that did not wait. In no standard."""
 _LONGEST_FINDING, _MOST_FINDINGS = 300, 10
+_OUR_FINDINGS = {  # pydantic's own do not say what to do
+    "extra_forbidden": "there is no such field; see /openapi.json",
+    "json_invalid": "is not JSON from this character on; send plain JSON",
+    "missing": "is missing; send it",
+}
 _log = logging.getLogger("uvicorn.error")
 
 
@@ -119,13 +124,17 @@ def _detail(error: HTTPException) -> str:
     return ours.get(error.status_code, str(error.detail))
 
 
+def _finding(found: Any) -> str:
+    return _OUR_FINDINGS.get(found["type"]) or str(found["msg"]).removeprefix("Value error, ")
+
+
 def _invalid(error: RequestValidationError) -> Response:
     """What is wrong where, as far as one wants to read on; 400 where the body is no JSON at all."""
     found = error.errors()[:_MOST_FINDINGS]
     findings = [
         {
             "where": ".".join(str(step) for step in each["loc"])[:_LONGEST_FINDING],
-            "finding": each["msg"].removeprefix("Value error, ")[:_LONGEST_FINDING],
+            "finding": _finding(each)[:_LONGEST_FINDING],
         }
         for each in found
     ]

@@ -20,7 +20,7 @@ export function writeAddress(path, question, strategy) {
   const search = new URLSearchParams();
   if (question) search.set("q", question);
   if (strategy !== DEFAULT_STRATEGY) search.set("strategy", strategy);
-  return search.size ? `${path}?${search}` : path;
+  return String(search) ? `${path}?${search}` : path;
 }
 
 /** The fragment that opens a document at a span. */

@@ -1,7 +1,7 @@
 // A reply as elements: the best answer large, the others below, what it took at the end. Draws; asks nothing.
 
 import { placeFragment } from "./address.js";
-import { counted, make, marked, milliseconds, percent } from "./text.js";
+import { counted, grouped, make, marked, milliseconds, percent, shortened } from "./text.js";
 
 const LONG_ANSWER_CHARS = 60;
 const UNSURE_BELOW = 0.35;
@@ -50,7 +50,7 @@ export function inWords(reply) {
   const more = reply.answers.length - 1;
   const others = more ? ` ${counted(more, "other answer")}.` : "";
   const unsure = isUnsure(best) ? "Not sure: " : "";
-  return `${readAs}${unsure}${best.text}. ${sureness(best)}From ${nameOf(best)}.${others}`;
+  return `${readAs}${unsure}${shortened(best.text)}. ${sureness(best)}From ${shortened(nameOf(best))}.${others}`;
 }
 
 /** What the question was taken for, where a slip in it was repaired: nobody should have to wonder. */
@@ -62,7 +62,7 @@ function drawReadAs(reply) {
 /** Titles that several of the documents have: they need their ids beside them. */
 function sharedTitles(answers) {
   const found = answers.flatMap((answer) => [answer, ...answer.evidence]);
-  const byTitle = Map.groupBy(found, (each) => each.title);
+  const byTitle = grouped(found, (each) => each.title);
   const isShared = ([title, places]) => title && new Set(places.map((each) => each.document_id)).size > 1;
   return new Set([...byTitle].filter(isShared).map(([title]) => title));
 }
@@ -124,7 +124,7 @@ function drawConfidence(confidence) {
 /** Other documents that say the same, and then other places of the answer's own. */
 function drawEvidence(answer, all) {
   if (!answer.evidence.length) return null;
-  const others = Map.groupBy(answer.evidence, (found) => found.document_id);
+  const others = grouped(answer.evidence, (found) => found.document_id);
   const own = others.get(answer.document_id) ?? [];
   others.delete(answer.document_id);
   const inOthers = others.size ? `in ${counted(others.size, "other document")}` : "";
@@ -209,7 +209,7 @@ function drawTook(reply, tookMs) {
 
 /** Without a direction of its own: that of the heading around it would not look inside. */
 function link(answer, text, className) {
-  return make("a", { href: placeFragment(answer.document_id, answer.span), className }, text);
+  return make("a", { href: placeFragment(answer.document_id, answer.span), className }, shortened(text));
 }
 
 function paragraphOf(found) {

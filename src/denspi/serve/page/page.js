@@ -11,6 +11,7 @@ import { Waiting } from "./waiting.js";
 
 const SHOWN_ANSWERS = 5;
 const SPOKEN_AFTER_MS = 900; // a voice that reads out every prefix helps nobody
+const ADDRESS_AFTER_MS = 400; // a new address for every key, and Safari throws at the hundredth within 10 s (once: 30)
 
 const named = [...document.querySelectorAll("[id]")];
 const view = Object.fromEntries(named.map((element) => [element.id, element]));
@@ -23,6 +24,7 @@ const asker = new Asker(answersUrl, {
   refused: showProblem,
   idle: showNothing,
 });
+let addressTimer = 0; // until the address has what was typed
 let loading = null; // the document that is on its way
 let headingWatch = null; // of the document that is shown
 let watchedHeading = null;
@@ -175,6 +177,8 @@ function goBack() {
 // --- the address
 
 function followAddress() {
+  clearTimeout(addressTimer); // of an address that has been left
+  addressTimer = 0;
   const { question, strategy, place } = readAddress(location.href);
   if (question.trim() !== view.question.value.trim()) view.question.value = question;
   const choice = [...view.ask.elements.strategy].find((each) => each.value === strategy);
@@ -185,14 +189,28 @@ function followAddress() {
 }
 
 function keepAddress() {
-  const { question, strategy } = asked();
-  const address = writeAddress(location.pathname, question, strategy);
   // Leaving a document by typing is a step that Back undoes; typing on is not.
   if (readAddress(location.href).place) {
-    history.pushState(null, "", address);
+    history.pushState(null, "", askedAddress());
     dropDocument();
     scrollTo(0, 0);
-  } else history.replaceState(history.state, "", address);
+  } else {
+    clearTimeout(addressTimer);
+    addressTimer = setTimeout(settleAddress, ADDRESS_AFTER_MS);
+  }
+}
+
+/** What was typed is in the address before a step is taken from there. */
+function settleAddress() {
+  if (!addressTimer) return;
+  clearTimeout(addressTimer);
+  addressTimer = 0;
+  history.replaceState(history.state, "", askedAddress());
+}
+
+function askedAddress() {
+  const { question, strategy } = asked();
+  return writeAddress(location.pathname, question, strategy);
 }
 
 // --- what people do
@@ -221,6 +239,7 @@ view.back.addEventListener("click", (event) => {
 
 view.main.addEventListener("click", (event) => {
   const link = event.target.closest("a");
+  settleAddress();
   if (!link || opensElsewhere(event)) return;
   event.preventDefault();
   shown.openedBy = link.hash;

@@ -1,6 +1,8 @@
 // Texts and elements. Owns how a string of a stranger gets into the page: as a text node, never as HTML.
 // Never fetches anything.
 
+const LONGEST_SHOWN_CHARS = 300;
+
 /** An element with these properties or attributes (`aria-label`) and children; strings become text. */
 export function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
@@ -32,7 +34,24 @@ export function cut(text, startChar, endChar) {
 /** A text with one span marked, as a list of children. */
 export function marked(text, startChar, endChar, properties = {}) {
   const [before, inside, after] = cut(text, startChar, endChar);
-  return [before, make("mark", properties, inside), after].filter((part) => part !== "");
+  return [before, make("mark", properties, shortened(inside)), after].filter((part) => part !== "");
+}
+
+/** The beginning of what would fill the page: one word may be a picture in base64; a title, a chapter. */
+export function shortened(text) {
+  const [shown, , rest] = cut(text, LONGEST_SHOWN_CHARS, LONGEST_SHOWN_CHARS);
+  return rest ? `${shown}…` : text;
+}
+
+/** A map of keys to lists of items; `Map.groupBy`, for phones that stay with a browser of 2022. */
+export function grouped(items, keyOf) {
+  const groups = new Map();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(item);
+  }
+  return groups;
 }
 
 /** What a server says in one line, as a sentence begins. */
