@@ -203,6 +203,8 @@ class RunSettings:
             raise ValueError("seed is not negative, held_out_share lies between 0 and 1")
         if self.lstm and self.start:
             raise ValueError("lstm and start both say where the encoder comes from: choose one of them")
+        if self.lstm and self.export:
+            raise ValueError("an LSTM runs in torch only and is not exported: leave out lstm or export")
         if self.ask and self.asked:
             raise ValueError("ask and asked both say where asked questions come from: choose one of them")
         if self.ask and not self.teacher:
