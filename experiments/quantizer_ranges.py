@@ -2,7 +2,7 @@
 
     python experiments/quantizer_ranges.py --data ../shared/data --output docs/results/quantizer-ranges.json
 
-Ranges are fitted to the kept rows of some training paragraphs; questions and their paragraphs are those of the
+Ranges are fitted to the kept rows of some training paragraphs; questions and their paragraphs are of the
 held-out *train* articles, dev is not read. The error is that of the score of the best phrase in floats.
 """
 
@@ -65,8 +65,8 @@ def with_room(share: float) -> Fit:
 
 
 RANGES: dict[str, Fit] = {
-    "without 0.1% at either end": without(0.001),
-    "without 0.01% at either end": without(0.0001),
+    "without one in a thousand at either end": without(0.001),
+    "without one in ten thousand at either end": without(0.0001),
     "least squared error of each dimension": least_squares,
     "least to greatest": with_room(0.0),
     "and a tenth more (ours)": fit_code,
