@@ -85,6 +85,31 @@ def test_ratios_are_over_the_questions_that_both_were_asked() -> None:
     assert found == {"few": {"wall": 10.0, "cpu": 3.0}}
 
 
+def test_what_one_reader_answered_is_not_taken_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = load_script("experiments/tables/open_runs.py")
+    monkeypatch.setattr(script, "evaluated", lambda *_: {"index": "the same"})
+    monkeypatch.setattr(
+        script,
+        "reread_tfidf",
+        lambda _searcher, reader, *_: lambda _question: SimpleNamespace(text=reader, texts_read=1),
+    )
+
+    def run(reader: str) -> float:
+        asked = articles([3])
+        return float(script.run_reread("re-read", False, None, reader, reader * 9, asked, tmp_path)["em"])
+
+    assert [run("text"), run("other"), run("text")] == [100, 0, 100]
+
+
+def test_every_trained_model_has_its_row_in_table_1() -> None:
+    runs = load_script("experiments/training/runs.py").RUNS
+    table = load_script("experiments/tables/table1.py")
+    rows = {name for part in (table.READERS, table.AGNOSTIC, table.ABLATIONS) for name in part}
+    assert rows == {name for name, run in runs.items() if run.stage != "ask"}
+
+
 def test_points_of_a_growing_index_are_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupted behind the second of three steps: the index is past the first two, which stay."""
     script = load_script("experiments/tables/collection_growth.py")
