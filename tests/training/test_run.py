@@ -127,9 +127,15 @@ def test_a_finished_stage_is_not_run_again(
 ) -> None:
     monkeypatch.setattr("denspi.training.run.fit", None)
     before = (trained / "reader" / "model.safetensors").stat().st_mtime_ns
-    train(settings(tiny, reader={"batch": 5}), trained)
+    train(settings(tiny, reader={"batch": 5, "loop": {"epochs": 2}}), trained)
     assert (trained / "reader" / "model.safetensors").stat().st_mtime_ns == before
-    assert "reader: done before" in capsys.readouterr().err
+    changes = "reader.batch = 12, now 5; reader.loop.average = 0.9, now 0.0; reader.loop.epochs = 3, now 2; "
+    assert f"reader: done before with {changes}" in capsys.readouterr().err
+    moved = settings(
+        tiny, reader={"batch": 12, "loop": {**LOOP, "epochs": 3}}, report=str(tiny / "facts.json")
+    )
+    train(moved | {"encoder": str(tiny / "still")}, trained)
+    assert f"reader: done before; remove {trained / 'reader'} to train it again" in capsys.readouterr().err
 
 
 def interrupt(patch: pytest.MonkeyPatch, task: type, after: int) -> None:
