@@ -2,7 +2,8 @@
 
 An index of SQuAD's articles is copied, and articles of Wikipedia are added in steps. After each, an evenly
 spread part of SQuAD dev's questions is asked with every strategy. What is encoded, committed and asked stays
-in the scratch folder: the same command goes on where it was interrupted, and leaves the largest index there.
+in the scratch folder, and so does what was found at each step: the same command goes on where it was
+interrupted, and leaves the largest index there.
 
     python experiments/tables/collection_growth.py --index INDEX --data ../shared/data --scratch FOLDER
 """
@@ -14,7 +15,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ PLOT = "collection-growth.png"
 DEV = "squad/dev-v1.1.json.gz"
 MILLIONS = (0.0, 1.0, 2.0, 4.0, 8.0, 100.0)  # words of Wikipedia; the last: all there is
 SHOW_EVERY_WORDS = 100_000
+POINT = "point.json"
 
 
 def main() -> None:
@@ -54,11 +57,35 @@ def main() -> None:
     folder = copied(arguments.index, arguments.scratch / "growing.index")
     articles = spread(read_squad(arguments.data / DEV), arguments.limit)
     for millions in sorted(arguments.millions):
-        grow(folder, arguments.data, round(1e6 * millions))
         states = arguments.scratch / "states" / f"{millions:g}-million"
-        result["points"].append(measure(folder, articles, states))
+        point = measured_before(states, arguments.limit)
+        if point is None:
+            grow(folder, arguments.data, round(1e6 * millions))
+            point = measure(folder, articles, states) | {"commit": result["machine"]["commit"]}
+            keep(point, states, arguments.limit)
+        result["points"].append(point)
         write(arguments.output, result, render)  # what is known so far
         draw(result, arguments.output.with_name(PLOT))
+
+
+def measured_before(states: Path, limit: int) -> dict[str, Any] | None:
+    """What was found at this step with as many questions: the index has grown since, and cannot go back."""
+    path = states / POINT
+    if not path.exists():
+        return None
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    if kept["limit"] != limit:
+        sys.exit(f"{path}: measured with {kept['limit']} questions, not {limit}; name another scratch folder")
+    point: dict[str, Any] = kept["point"]
+    return point
+
+
+def keep(point: dict[str, Any], states: Path, limit: int) -> None:
+    """Whole or not at all."""
+    states.mkdir(parents=True, exist_ok=True)
+    unfinished = states / f"{POINT}.unfinished"
+    unfinished.write_text(json.dumps({"limit": limit, "point": point}) + "\n", encoding="utf-8")
+    unfinished.replace(states / POINT)
 
 
 def copied(source: Path, folder: Path) -> Path:
@@ -76,9 +103,13 @@ def grow(folder: Path, data: Path, words: int) -> None:
     """Add articles of Wikipedia until the index holds so many words of them; those it has are passed over."""
     with Index.open(folder) as index:
         snapshot = index.snapshot()
-        wanted = first_articles(data, words)
+        wanted = list(first_articles(data, words))
         missing = [each for each in wanted if snapshot.find(each.document_id) is None]
         if not missing:
+            if any(snapshot.find(each) for each in later_articles(data, wanted)):
+                sys.exit(
+                    f"{folder}: holds more than {words:,} words of Wikipedia; name another scratch folder"
+                )
             return
         total, last = sum(size_of(each).words for each in missing), 0
 
@@ -103,6 +134,13 @@ def first_articles(data: Path, words: int) -> Iterator[Document]:
             if isinstance(item, Document) and not why_not(item):
                 seen += size_of(item).words
                 yield item
+
+
+def later_articles(data: Path, wanted: Sequence[Document]) -> Iterator[str]:
+    """Ids of the articles that come next."""
+    taken = {each.document_id for each in wanted}
+    every = (each.document_id for each in first_articles(data, sys.maxsize))
+    return islice((each for each in every if each not in taken), 1)
 
 
 def measure(folder: Path, articles: Any, states: Path) -> dict[str, Any]:
@@ -134,6 +172,8 @@ def render(result: dict[str, Any]) -> str:
         "",
         f"![Exact match and time against words]({PLOT})",
     ]
+    if earlier := {each["commit"] for each in points if "commit" in each} - {result["machine"]["commit"]}:
+        lines += ["", f"Some points were measured at {', '.join(sorted(earlier))}."]
     for title, field, form, factor in (
         ("Exact match", "em", ".1f", 1),
         ("F1", "f1", ".1f", 1),

@@ -111,15 +111,20 @@ def run_reread(
     by_document: bool,
     searcher: Searcher,
     reader: Reader,
+    fingerprint_of_reader: str,
     articles: Sequence[SquadArticle],
     states: Path,
 ) -> dict[str, Any]:
-    """tf-idf and a reader, which reads everything that it is given for each question anew."""
+    """tf-idf and a reader, which reads everything that it is given for each question anew.
+
+    What another reader answered is not taken for its own.
+    """
     count = TOP_DOCUMENTS if by_document else TOP_PARAGRAPHS
     ask = reread_tfidf(searcher, reader, count, by_document)
     settings, outcomes = OpenSettings(name), []
     asked = [question for _, _, question in asked_questions(articles)]
-    with OutcomeFile(_state(states, name), evaluated(searcher, settings)) as file:
+    state = _state(states, f"{name} {fingerprint_of_reader[:12]}")
+    with OutcomeFile(state, evaluated(searcher, settings)) as file:
         known = file.of(asked)
         show = Shown(name, len(asked), len(known))
         for question in asked:

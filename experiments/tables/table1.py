@@ -22,7 +22,8 @@ READERS = {
     "reader-small": ("MiniLM-L6 reader", paper.DRQA),
 }
 AGNOSTIC = {
-    "ablation-lstm": ("LSTM and self-attention, word pieces", paper.LSTM),
+    "ablation-lstm-pretrained": ("LSTM and self-attention, embeddings of MiniLM-L6", paper.LSTM),
+    "ablation-lstm": ("LSTM and self-attention, embeddings learned from scratch", None),
     "base": ("MPNet-base phrase model", paper.DENSPI),
     "base-without-negatives": ("the same, trained without negatives", None),
     "small": ("MiniLM-L6 phrase model (denspi-small), float", None),

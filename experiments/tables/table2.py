@@ -37,6 +37,7 @@ from pages import RESULTS, begun, head, markdown, rendered_again, shown, write
 from denspi import Index, Searcher
 from denspi.corpus.squad import read_squad
 from denspi.dense.reader import load_reader
+from denspi.dense.runtime_folder import fingerprint
 from denspi.evaluation.open import asked_questions
 
 DEV = "squad/dev-v1.1.json.gz"
@@ -77,12 +78,16 @@ def main() -> None:
     if reader is None:
         result |= measured_before(arguments.output)
     else:
-        result |= {"reader": arguments.reader.name, "rereading": {}}
+        print_of_reader = fingerprint(arguments.reader)
+        about = {"reader": arguments.reader.name, "reader_fingerprint": print_of_reader[:12]}
+        result |= about | {"rereading": {}}
         for name, by_document in REREADING.items():
             count = arguments.document_questions if by_document else arguments.paragraph_questions
             if count:
                 part = spread(articles, count)
-                found = run_reread(name, by_document, searcher, reader, part, arguments.states)
+                found = run_reread(
+                    name, by_document, searcher, reader, print_of_reader, part, arguments.states
+                )
                 beside = run_ours("hybrid", OURS["hybrid"].settings, searcher, part, arguments.states)
                 result["rereading"][name] = found | {
                     "hybrid_em": beside["em"],
@@ -135,6 +140,7 @@ def measured_before(output: Path) -> dict[str, Any]:
         found.setdefault("hybrid_seconds_per_question", last["ours"]["hybrid"]["seconds_per_question"])
     return {
         "reader": last.get("reader"),
+        "reader_fingerprint": last.get("reader_fingerprint"),
         "rereading": last.get("rereading", {}),
         "rereading_measured": about,
     }

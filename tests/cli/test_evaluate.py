@@ -92,6 +92,7 @@ def test_a_torch_reader_is_to_be_exported(
         ({"--model": "nowhere"}, "nowhere: there is no such model; packaged models: "),
         ({"--data": "nowhere.json"}, "nowhere.json: no such file or folder"),
         ({"--predictions": "nowhere/p.json"}, "nowhere/p.json: there is no folder nowhere"),
+        ({"--predictions": "."}, ".: is a folder; name a file"),
         ({"--limit": "0"}, "Invalid value for '--limit': "),
     ],
 )

@@ -74,6 +74,14 @@ def test_settings_and_configs_that_do_not_exist(saved: Path) -> None:
     assert "not an encoder's config" in refused(saved)
 
 
+def test_a_record_with_values_of_other_types_or_sizes(saved: Path) -> None:
+    encoder = json.loads((saved / "model.json").read_text())["encoder"]
+    change_record(saved, encoder=encoder | {"hidden_size": "wide"})
+    assert "not an encoder's config" in refused(saved)
+    change_record(saved, encoder=encoder, phrase={"coherency_dim": 999})
+    assert "not a phrase model's settings (model.coherency_dim: 999 leaves nothing" in refused(saved)
+
+
 def test_weights_that_do_not_fit(saved: Path) -> None:
     path = saved / "model.safetensors"
     weights = load_file(path)

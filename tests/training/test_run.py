@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from huggingface_hub.utils.logging import get_logger
+from safetensors.torch import load_file, save_file
 from tests.tiny import settings
 
 from denspi.dense.model_folder import load_phrase_model, load_reader_model
@@ -125,9 +127,15 @@ def test_a_finished_stage_is_not_run_again(
 ) -> None:
     monkeypatch.setattr("denspi.training.run.fit", None)
     before = (trained / "reader" / "model.safetensors").stat().st_mtime_ns
-    train(settings(tiny, reader={"batch": 5}), trained)
+    train(settings(tiny, reader={"batch": 5, "loop": {"epochs": 2}}), trained)
     assert (trained / "reader" / "model.safetensors").stat().st_mtime_ns == before
-    assert "reader: done before" in capsys.readouterr().err
+    changes = "reader.batch = 12, now 5; reader.loop.average = 0.9, now 0.0; reader.loop.epochs = 3, now 2; "
+    assert f"reader: done before with {changes}" in capsys.readouterr().err
+    moved = settings(
+        tiny, reader={"batch": 12, "loop": {**LOOP, "epochs": 3}}, report=str(tiny / "facts.json")
+    )
+    train(moved | {"encoder": str(tiny / "still")}, trained)
+    assert f"reader: done before; remove {trained / 'reader'} to train it again" in capsys.readouterr().err
 
 
 def interrupt(patch: pytest.MonkeyPatch, task: type, after: int) -> None:
@@ -232,6 +240,22 @@ def without_weights(table: dict[str, Any], folder: Path) -> None:
     table["encoder"] = str(folder / "empty")
 
 
+def change_config(table: dict[str, Any], folder: Path, **changes: Any) -> None:
+    """The encoder with another config, as after a slip of an editor."""
+    shutil.copytree(table["encoder"], folder / "changed")
+    table["encoder"] = str(folder / "changed")
+    path = folder / "changed" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def with_fewer_pieces(table: dict[str, Any], folder: Path) -> None:
+    """An encoder that is whole, beside the tokenizer of a larger one."""
+    change_config(table, folder, vocab_size=20)
+    path, name = folder / "changed" / "model.safetensors", "embeddings.word_embeddings.weight"
+    weights = load_file(path)
+    save_file(weights | {name: weights[name][:20].contiguous()}, path, {"format": "pt"})
+
+
 def other_layout(table: dict[str, Any], folder: Path) -> None:
     table["data"] = str(folder / "facts.json")
     Path(table["data"]).write_text('{"articles": []}')
@@ -244,6 +268,22 @@ MISTAKES = {
     ),
     "encoder without weights": Mistake(
         without_weights, "not an encoder folder, model.safetensors is missing"
+    ),
+    "weights of another size": Mistake(
+        lambda t, f: change_config(t, f, hidden_size=64), "changed: weights do not fit the config"
+    ),
+    "a config of other types": Mistake(
+        lambda t, f: change_config(t, f, hidden_size="wide"), "changed: cannot be loaded as an encoder"
+    ),
+    "a tokenizer of another encoder": Mistake(
+        with_fewer_pieces, "changed: weights do not fit the tokenizer of"
+    ),
+    "no room for vectors": Mistake(
+        lambda t, _: t["model"].update(coherency_dim=16),
+        "16 leaves nothing of the encoder's 32 dimensions for vectors; set it to at most 15",
+    ),
+    "an LSTM to export": Mistake(
+        lambda t, _: t.update(lstm={}, export={}), "an LSTM runs in torch only and is not exported"
     ),
     "data of another layout": Mistake(other_layout, "not SQuAD's layout"),
     "no data": Mistake(lambda t, f: t.update(data=str(f / "none.json")), "none.json"),
@@ -281,6 +321,23 @@ def test_mistakes_are_one_line_and_exit_with_2(
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("denspi: ")]
     assert len(said) == 1
     assert MISTAKES[name].message in said[0]
+
+
+def test_a_name_that_is_neither_a_folder_nor_on_the_hub_is_one_line(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The hub's own library tells of every attempt."""
+
+    def unreachable(*_: object) -> str:
+        get_logger("huggingface_hub.utils._http").warning("Retrying in 8s [Retry 5/5].")
+        raise OSError("no connection\nand much advice")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", unreachable)
+    table = settings(tiny, phrase={"batch": 4}) | {"encoder": "encoders/minilm"}
+    config = save_toml(tmp_path / "run.toml", table)
+    assert run_command(monkeypatch, config, "--output", tmp_path / "out") == 2
+    finding = "neither a folder nor reachable on the hub (no connection)"
+    assert capfd.readouterr().err == f"denspi: encoders/minilm: {finding}\n"
 
 
 def test_ctrl_c_says_how_to_go_on(

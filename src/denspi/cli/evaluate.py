@@ -63,8 +63,8 @@ def reading_command(
     from denspi.evaluation.answering import open_answerer
     from denspi.evaluation.reading import evaluate_reading, first_questions
 
-    if predictions is not None and not predictions.parent.is_dir():
-        raise InputError(f"{predictions}: there is no folder {predictions.parent}")
+    if predictions is not None:
+        _check_writable(predictions)
     articles = read_squad(data)
     if limit is not None:
         articles = list(first_questions(articles, limit))
@@ -216,6 +216,16 @@ def _print_result(result: ReadingResult) -> None:
         f"{result.paragraphs:,} paragraphs, {result.words:,} words: "
         f"{result.words_per_second:,.0f} words and {result.questions_per_second:,.0f} questions a second"
     )
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse at once what would fail after minutes of work."""
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name a file")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise InputError(f"{path}: cannot be written, {path.parent} is not writable")
 
 
 def _write_json(path: Path, content: dict[str, str]) -> None:

@@ -18,6 +18,7 @@ from denspi.dense.calibration import ModelCalibration
 from denspi.dense.compact import CompactQuantizer
 from denspi.dense.filter import FilterThresholds
 from denspi.dense.quantizer import Quantizer
+from denspi.errors import SettingsError
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,11 @@ class PhraseModel(nn.Module):
         self.question_backbone = question_backbone
         self.linear = nn.Linear(backbone.dim, backbone.dim) if settings.linear_layer else None
         self.vector_dim = (backbone.dim - 2 * settings.coherency_dim) // 2
+        if self.vector_dim < 1:
+            raise SettingsError(
+                f"model.coherency_dim: {settings.coherency_dim} leaves nothing of the encoder's"
+                f" {backbone.dim} dimensions for vectors; set it to at most {(backbone.dim - 2) // 2}"
+            )
         self.no_answer_bias = nn.Parameter(torch.zeros(()))
         self.start_filter = nn.Linear(self.vector_dim, 1)
         self.end_filter = nn.Linear(self.vector_dim, 1)

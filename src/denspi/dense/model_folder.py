@@ -77,7 +77,11 @@ def load_phrase_model(folder: Path) -> PhraseModel:
     except (KeyError, TypeError, SettingsError) as error:
         raise ModelError(f"{folder / 'model.json'}: not a phrase model's settings ({error})") from None
     second = _backbone(record, folder) if settings.independent_encoders else None
-    model = _filled(PhraseModel(_backbone(record, folder), settings, second), folder)
+    try:
+        fresh = PhraseModel(_backbone(record, folder), settings, second)
+    except SettingsError as error:
+        raise ModelError(f"{folder / 'model.json'}: not a phrase model's settings ({error})") from None
+    model = _filled(fresh, folder)
     model.filter_thresholds, model.calibration = thresholds, calibration
     if "quantizer" in record:
         model.quantizer = load_quantizer(folder / QUANTIZER)
@@ -103,7 +107,7 @@ def _backbone(record: dict[str, Any], folder: Path) -> AnyBackbone:
     encoder = record["encoder"]
     try:
         return make_lstm(encoder) if encoder["model_type"] == LSTM else make_backbone(encoder)
-    except (ValueError, TypeError, AttributeError, SettingsError) as error:
+    except Exception as error:  # as in `load_backbone`
         raise ModelError(f"{folder / 'model.json'}: not an encoder's config ({one_line(error)})") from None
 
 

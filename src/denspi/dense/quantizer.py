@@ -28,9 +28,9 @@ QUANTIZER = "quantizer.npz"
 
 _LOWEST, _HIGHEST = -128, 127
 _BLOCK = 2048  # rows that are turned into floats at a time: they stay in the cache
-# Measured on the small model (docs/training.md): the best phrases of questions lie at the ends of the ranges,
-# so cutting ranges at quantiles, however small, costs more than finer steps give; a little more room than the
-# fitted rows had costs least.
+# Measured on the small model (experiments/quantizer_ranges.py): the best phrases of questions lie at the ends
+# of the ranges, so cutting them at quantiles, however small, costs more than finer steps give; a little more
+# room than the fitted rows had costs least.
 _ROOM = 1.1
 # An outlier is no part of the range where it lies this many times as far out as one value in a thousand;
 # trained dimensions stay below 2.

@@ -55,6 +55,7 @@ from denspi.training.settings import (
     PretrainStage,
     ReaderStage,
     RunSettings,
+    changed_since,
     what_counts,
 )
 from denspi.training.starting_point import find_tokenizer, starting_backbone, use_graphs
@@ -258,10 +259,13 @@ class Run:
         )
 
     def _is_done(self, name: str) -> bool:
-        done = (self.output / name / "scores.json").exists()
-        if done:
-            say(f"{name}: done before; remove {self.output / name} to train it again")
-        return done
+        path = self.output / name / "scores.json"
+        if not path.exists():
+            return False
+        changed = changed_since(json.loads(path.read_text()).get("settings", {}), self.settings, name)
+        otherwise = f" with {'; '.join(changed)}" if changed else ""
+        say(f"{name}: done before{otherwise}; remove {self.output / name} to train it again")
+        return True
 
     def _train(self, name: str, task: PhraseTask | ReaderTask, stage: PhraseStage | ReaderStage) -> None:
         began = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -203,6 +204,8 @@ class RunSettings:
             raise ValueError("seed is not negative, held_out_share lies between 0 and 1")
         if self.lstm and self.start:
             raise ValueError("lstm and start both say where the encoder comes from: choose one of them")
+        if self.lstm and self.export:
+            raise ValueError("an LSTM runs in torch only and is not exported: leave out lstm or export")
         if self.ask and self.asked:
             raise ValueError("ask and asked both say where asked questions come from: choose one of them")
         if self.ask and not self.teacher:
@@ -228,18 +231,40 @@ class RunSettings:
             raise ValueError("export has nothing to export: train a model, or name one in [calibrate]")
 
 
+_STAGES = ("reader", "ask", "pretrain", "phrase", "negatives", "filter", "calibrate", "export")
+_PATHS = {"data", "encoder", "teacher", "start", "asked", "text", "model"}
+
+
 def what_counts(
     settings: RunSettings, name: str, stage: ReaderStage | AskStage | PhraseStage | FilterStage
 ) -> dict[str, str]:
     """What the weights of a stage depend on, as dotted keys: a checkpoint made with others is not resumed."""
-    table = asdict(settings)
-    stages = ("reader", "ask", "pretrain", "phrase", "negatives", "filter", "calibrate", "export")
-    for key in (*stages, "report", "graphs", "compile"):
-        del table[key]
-    table[name] = asdict(stage)
-    for key in ("validate_every_epochs", "checkpoint_every_seconds", "workers"):
-        del table[name]["loop"][key]
-    return dict(_flat(table))
+    return _counting(asdict(settings) | {name: asdict(stage)}, name)
+
+
+def changed_since(record: dict[str, Any], settings: RunSettings, name: str) -> list[str]:
+    """What a finished stage was made with otherwise, by the settings that it left; where files lie aside."""
+    now = _counting(_as_json(asdict(settings)), name)
+    before = _counting(record, name)
+    return [
+        f"{key} = {before[key]}, now {now[key]}"
+        for key in sorted(before.keys() & now.keys())
+        if before[key] != now[key] and key.rpartition(".")[2] not in _PATHS
+    ]
+
+
+def _as_json(table: dict[str, Any]) -> dict[str, Any]:
+    """As it is written beside the scores."""
+    found: dict[str, Any] = json.loads(json.dumps(table, default=str))
+    return found
+
+
+def _counting(table: dict[str, Any], name: str) -> dict[str, str]:
+    others = {*_STAGES, "report", "graphs", "compile"} - {name}
+    loop = ("validate_every_epochs", "checkpoint_every_seconds", "workers")
+    aside = {f"{name}.loop.{key}" for key in loop}
+    flat = _flat({key: value for key, value in table.items() if key not in others})
+    return {key: value for key, value in flat if key not in aside}
 
 
 def _flat(table: dict[str, Any], where: str = "") -> Iterator[tuple[str, str]]:

@@ -22,7 +22,10 @@ def find_tokenizer(encoder: str) -> Path:
     if folder.is_dir():
         return folder / "tokenizer.json"
     from huggingface_hub import hf_hub_download  # comes with transformers; only a hub id needs it
+    from huggingface_hub.utils import logging
 
+    # It would tell of every attempt; what became of them is said below.
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
         return Path(hf_hub_download(encoder, "tokenizer.json"))
     except (OSError, ValueError) as error:
@@ -31,7 +34,7 @@ def find_tokenizer(encoder: str) -> Path:
 
 
 def starting_backbone(settings: RunSettings, tokenizer: Tokenizer, device: torch.device) -> AnyBackbone:
-    """A backbone as the settings want it; `SettingsError` if their longest input does not fit it."""
+    """A backbone as the settings want it; it takes their longest input, and every piece of the tokenizer."""
     backbone: AnyBackbone
     if settings.start:
         backbone = load_reader_model(settings.start).backbone
@@ -42,6 +45,11 @@ def starting_backbone(settings: RunSettings, tokenizer: Tokenizer, device: torch
     needed = settings.limits.paragraph_pieces + settings.limits.question_pieces + 4
     if needed > backbone.max_pieces:
         raise SettingsError(f"limits: {needed} pieces do not fit the encoder's {backbone.max_pieces}")
+    if tokenizer.vocab_size > backbone.vocab_size:
+        raise ModelError(
+            f"{settings.start or settings.encoder}: weights do not fit the tokenizer of {settings.encoder}, "
+            f"which has {tokenizer.vocab_size} pieces where they have {backbone.vocab_size}"
+        )
     use_graphs(backbone, settings, device)
     return backbone
 
