@@ -119,7 +119,7 @@ def build(source: Path, folder: Path, settings: GrowthSettings) -> float:
 
 def oracle(folder: Path, questions: Sequence[str]) -> list[str]:
     """The best answers of all, proven."""
-    searcher = Searcher(Index.open(folder), compiled=True, threads=len(os.sched_getaffinity(0)))
+    searcher = Searcher(Index.open(folder), compiled=True)
     return [best(reply) for reply in searcher.ask_batch(questions, 1, "exact")]
 
 

@@ -73,7 +73,7 @@ def main() -> None:
     os.sched_setaffinity(0, all_cores)
     batch: dict[str, Any] = {"questions": 0}
     if arguments.batch_questions:
-        searcher = Searcher(Index.open(arguments.index), compiled=True, threads=len(all_cores))
+        searcher = Searcher(Index.open(arguments.index), compiled=True)
         many = choose(articles, arguments.batch_questions, arguments.all_articles)
         batch = measure_batch(searcher, arguments.reader, [each.text for each in many])
     results: dict[str, Any] = {

@@ -146,7 +146,7 @@ def later_articles(data: Path, wanted: Sequence[Document]) -> Iterator[str]:
 def measure(folder: Path, articles: Any, states: Path) -> dict[str, Any]:
     index = Index.open(folder)
     info = index.info()
-    searcher = Searcher(index, threads=os.cpu_count() or 1)
+    searcher = Searcher(index)
     print(f"{info.words:,} words", file=sys.stderr, flush=True)
     return {
         "documents": info.documents,

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -59,7 +58,7 @@ def main() -> None:
     )
     result = begun(command) | {"collection": arguments.collection}
     articles = spread(read_squad(arguments.data / DEV), arguments.limit)
-    searcher = Searcher(Index.open(arguments.index), threads=os.cpu_count() or 1)
+    searcher = Searcher(Index.open(arguments.index))
     snapshot = searcher.view.snapshot
     result["index"] = {
         "documents": snapshot.live.documents,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -178,6 +179,17 @@ def test_the_number_of_threads_changes_nothing(folder: Path, searcher: Searcher,
     assert own.answer_batch(questions) == [searcher.answer(each) for each in questions]
     with pytest.raises(InputError, match="empty"):
         own.answer_batch([*questions, ""])
+
+
+def test_a_batch_uses_the_cores_that_the_process_may_use(folder: Path) -> None:
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        alone = Searcher(MadeUpIndex(folder, MadeUpEncoder()))  # type: ignore[arg-type]
+    finally:
+        os.sched_setaffinity(0, before)
+    every = Searcher(MadeUpIndex(folder, MadeUpEncoder()))  # type: ignore[arg-type]
+    assert (alone.threads, every.threads) == (1, len(before))
 
 
 def test_the_sparse_weight_can_be_set(searcher: Searcher) -> None:

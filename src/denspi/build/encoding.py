@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
+from denspi.build.cores import usable_cores
 from denspi.build.model import IndexModel
 from denspi.build.rows import encode_rows
-from denspi.build.workers import Workers, WorkerSettings, usable_cores
+from denspi.build.workers import Workers, WorkerSettings
 from denspi.dense.encoder import PhraseEncoder
 from denspi.index.rows import ParagraphRows
 

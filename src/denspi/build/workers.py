@@ -47,11 +47,6 @@ class WorkerSettings:
     )
 
 
-def usable_cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0))
-
-
 def tasks(paragraphs: Iterable[str], task_chars: int) -> Iterator[tuple[str, ...]]:
     """Consecutive paragraphs, as many as together reach `task_chars`."""
     group: list[str] = []

@@ -100,10 +100,8 @@ def ask_command(
             print_reply(reply, explain)
 
     if questions is not None:
-        from denspi.build.workers import usable_cores
-
         batch = _checked_questions(questions)
-        searcher = _open(index, wanted, is_one=False, threads=usable_cores())
+        searcher = _open(index, wanted, is_one=False)
         _answer_file(searcher, batch, k, strategy, options)
         return
     if question is not None:
@@ -124,14 +122,14 @@ def ask_command(
         _answer_lines(answer)
 
 
-def _open(index: Path, wanted: Filter, is_one: bool, threads: int = 1) -> Searcher:
+def _open(index: Path, wanted: Filter, is_one: bool) -> Searcher:
     """A condition on a field that no document has is a slip, and said to be one."""
     from denspi.build.index import Index
     from denspi.search.searcher import Searcher
 
     opened = Index.open(index)
     is_small = opened.snapshot().live.starts < _STARTS_WORTH_COMPILING
-    searcher = Searcher(opened, compiled=False if is_one and is_small else None, threads=threads)
+    searcher = Searcher(opened, compiled=False if is_one and is_small else None)
     if unknown := wanted.unknown_fields(searcher.view):
         known = ", ".join(wanted.fields_of(searcher.view))
         raise InputError(f"--where {unknown[0]}: no document has this field; there are {known}")

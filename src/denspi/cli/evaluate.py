@@ -123,7 +123,6 @@ def open_command(
 ) -> None:
     """Put every question to the whole index: exact match, F1, time, and what each stage finds."""
     from denspi.build.index import Index
-    from denspi.build.workers import usable_cores
     from denspi.corpus.squad import read_squad
     from denspi.evaluation.open import OpenSettings, asked_questions, evaluate_open, evaluated
     from denspi.evaluation.outcomes import OutcomeFile
@@ -139,7 +138,7 @@ def open_command(
     total = _count_questions(articles)
     if not total:
         raise InputError(f"{data}: holds no question with an answer")
-    searcher = Searcher(Index.open(index), threads=usable_cores())
+    searcher = Searcher(Index.open(index))
     about = evaluated(searcher, settings)
     with (
         _goes_on(resume),

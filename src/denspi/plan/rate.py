@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from denspi.build.cores import usable_cores
 from denspi.build.model import IndexModel
-from denspi.build.workers import Workers, WorkerSettings, usable_cores
+from denspi.build.workers import Workers, WorkerSettings
 from denspi.corpus import read_corpus
 from denspi.index.rows import ParagraphRows
 from denspi.sample import sample_articles_path

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 
+from denspi.build.cores import usable_cores
 from denspi.build.model import DEFAULT_MODEL, IndexModel, model_for_new_index
-from denspi.build.workers import usable_cores
 from denspi.errors import InputError
 from denspi.plan.estimate import Load, Plan, estimate
 from denspi.plan.measured import Measured, measured_constants

@@ -46,4 +46,4 @@ class NewestSearcher:
             return self._searcher
 
     def _opened(self) -> Searcher:
-        return Searcher(Index.open(self._folder), compiled=self._compiled)
+        return Searcher(Index.open(self._folder), compiled=self._compiled, threads=1)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypedDict, Unpack
 
+from denspi.build.cores import usable_cores
 from denspi.dense.compact import CompactQuantizer
 from denspi.dense.encoder import PhraseEncoder
 from denspi.errors import InputError, ModelError
@@ -83,11 +84,13 @@ class Searcher:
 
     `compiled` says whether to use the compiled loops (extra `fast`): by default where they are installed.
     They take some tenths of a second to load, which a single question does not earn back. A batch is spread
-    over so many `threads`.
+    over so many `threads`: by default, one for each core that the process may use.
     """
 
-    def __init__(self, index: Searchable, *, compiled: bool | None = None, threads: int = 1) -> None:
-        self.threads = max(1, threads)
+    def __init__(
+        self, index: Searchable, *, compiled: bool | None = None, threads: int | None = None
+    ) -> None:
+        self.threads = usable_cores() if threads is None else max(1, threads)
         self.encoder = index.encoder()
         snapshot = index.snapshot()
         codec = self.encoder.codec(snapshot.model.precision)
