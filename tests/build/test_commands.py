@@ -209,7 +209,34 @@ def test_an_index_among_its_own_documents_is_left_out(
     assert cli.run(["update", "docs/index", ".", "docs/index/.."]) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("encoded 5 documents")  # the second path has other ids: d0.txt, docs/d0.txt
-    assert "index/manifest.json" not in printed.err
+    assert "note:" not in printed.err
+
+
+def test_another_index_among_the_documents_is_left_out(
+    docs: Path, model_folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its texts lie there as they are: read, they would bring back what was deleted."""
+    built = ["--model", str(model_folder)]
+    assert cli.run(["index", "docs", "--output", "docs/first", *built]) == 0
+    assert cli.run(["delete", "docs/first", "d1.txt"]) == 0
+    monkeypatch.setattr("denspi.build.index.SEGMENT_WORDS", 1)
+    with Index.create("docs/unfinished", str(model_folder)) as unfinished:
+        unfinished.add(make_documents(2))
+    assert Path("docs/unfinished/building.jsonl").exists()
+    assert not Path("docs/unfinished/manifest.json").exists()
+    capsys.readouterr()
+    assert cli.run(["index", "docs", "--output", "docs/second", *built]) == 0
+    printed = capsys.readouterr()
+    assert "docs/second: 5 documents" in printed.out
+    assert printed.err.splitlines() == [
+        "note: docs/first: left out: an index of denspi, no documents",
+        "note: docs/unfinished: left out: an index of denspi, no documents",
+        "skipped: docs/empty.txt: empty",
+        "1 skipped",
+    ]
+    assert cli.run(["index", "docs/first", "--output", "third", *built]) == 2
+    assert capsys.readouterr().err.endswith("denspi: no document found in docs/first\n")
+    assert not Path("third").exists()
 
 
 def test_another_model_is_refused(index: Path, other_model_folder: Path, capsys: Captured) -> None:

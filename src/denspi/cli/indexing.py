@@ -121,7 +121,7 @@ class _Source:
 
         for place, item in read_corpus_by_path(self.paths, on_bytes_read=on_bytes_read):
             own = self._index_below.get(place)
-            if own is None or not item.source.startswith(own):
+            if own is None or not f"{item.source}/".startswith(own):
                 yield place, item
 
     def require_a_document(self) -> None:
