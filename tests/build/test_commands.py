@@ -16,6 +16,7 @@ from denspi.build.workers import WorkerSettings
 from denspi.errors import InputError
 from denspi.index.directory import Directory
 from denspi.index.leftovers import MERGE_LOCK
+from denspi.index.manifest import sealed
 from denspi.index.part import PartWriter
 
 Captured = pytest.CaptureFixture[str]
@@ -319,6 +320,22 @@ def test_a_file_name_that_is_not_utf8_is_an_id_that_can_be_typed(
     assert stored.source == r"docs/caf\xe9.txt"
     assert cli.run(["delete", "index", r"caf\xe9.txt"]) == 0
     assert capsys.readouterr().out.startswith("1 document deleted")
+
+
+def test_what_a_stranger_has_named_moves_no_cursor(
+    index: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = json.loads((index / "manifest.json").read_bytes())["content"]
+    body["model"] |= {"name": "good\x1b[2J\n[red]model", "fingerprint": "\x1b]0;owned\x07"}
+    (index / "manifest.json").write_bytes(sealed(body))
+    # Nothing is stripped of what goes to a terminal.
+    monkeypatch.setattr("typer.echo", lambda text, err=False: print(text, file=sys.stderr if err else None))
+    assert cli.run(["info", "index"]) == 0
+    assert cli.run(["ask", "index", "who?"]) == 2
+    printed = capsys.readouterr()
+    assert "[red]model" in printed.out
+    assert not {"\x1b", "\x07"} & {*printed.out, *printed.err}
+    assert len(printed.err.splitlines()) == 1
 
 
 def test_verify_names_the_damaged_component(index: Path, capsys: Captured) -> None:

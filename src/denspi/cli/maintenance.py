@@ -12,7 +12,7 @@ import typer
 
 from denspi.cli.indexing import IndexFolder
 from denspi.cli.progress import progress_bar
-from denspi.cli.wording import counted, say_merge_stopped, size_shown
+from denspi.cli.wording import counted, say_merge_stopped, size_shown, without_controls
 from denspi.errors import IndexDamagedError, InputError
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _print_info(info: IndexInfo) -> None:
         ("segments", f"{info.segments:,}"),
         ("deleted", f"{counted(info.deleted_documents, 'document')}, {share}"),
     ):
-        table.add_row(name, Text(value))
+        table.add_row(name, Text(without_controls(value)))  # the model is as a stranger may have named it
     console.print(table)
     sizes = Table(box=box.SIMPLE_HEAD, show_footer=True)
     sizes.add_column("component", "total")

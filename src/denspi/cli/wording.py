@@ -8,6 +8,8 @@ import textwrap
 
 import typer
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 
 def counted(number: int, thing: str) -> str:
     """``1 document``, ``2,000 documents``."""
@@ -22,6 +24,11 @@ def size_shown(size_bytes: int) -> str:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:,.1f} TB"
+
+
+def without_controls(text: str) -> str:
+    """`text` that a stranger may have written, with a space for whatever a terminal would obey."""
+    return _CONTROL.sub(" ", text)
 
 
 def say_merge_stopped(reason: str) -> None:
