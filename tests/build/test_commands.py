@@ -308,6 +308,24 @@ def test_a_merge_beside_unfinished_changes_says_so_before_it_copies(
     assert info(capsys)["generation"] == 2
 
 
+@pytest.mark.parametrize("change", [["delete", "index", "d1.txt"], ["refit", "index"]])
+def test_who_gives_up_the_work_of_an_interrupted_command_says_so(
+    index: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, change: list[str]
+) -> None:
+    monkeypatch.setattr("denspi.build.index.SEGMENT_WORDS", 1)
+    with Index.open(index, workers=WorkerSettings(processes=0)) as writer:
+        writer.add(make_documents(9)[7:])
+    assert cli.run(["delete", "index", "nothing"]) == 2  # changes nothing, gives up nothing
+    capsys.readouterr()
+    assert cli.run(change) == 0
+    assert capsys.readouterr().err == (
+        "denspi: gave up 2 documents that an interrupted command had written; "
+        "run that one again to have them\n"
+    )
+    assert cli.run(["delete", "index", "d2.txt"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.skipif(sys.platform == "darwin", reason="has no such file names")
 def test_a_file_name_that_is_not_utf8_is_an_id_that_can_be_typed(
     index: Path, docs: Path, capsys: Captured

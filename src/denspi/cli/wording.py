@@ -39,6 +39,13 @@ def say_merge_stopped(reason: str) -> None:
     )
 
 
+def say_given_up(documents: int) -> None:
+    """What an interrupted command had encoded is lost by another change: hours of work, perhaps."""
+    if documents:
+        given_up = f"gave up {counted(documents, 'document')} that an interrupted command had written"
+        typer.echo(f"denspi: {given_up}; run that one again to have them", err=True)
+
+
 def print_wrapped(text: str, indent: str = "", marked: str = "") -> None:
     """Print `text` in lines that fit the terminal, with the first `marked` in it in colour."""
     width = min(100, shutil.get_terminal_size().columns)
