@@ -16,6 +16,7 @@ from denspi.build.workers import WorkerSettings
 from denspi.errors import InputError
 from denspi.index.directory import Directory
 from denspi.index.leftovers import MERGE_LOCK
+from denspi.index.manifest import sealed
 from denspi.index.part import PartWriter
 
 Captured = pytest.CaptureFixture[str]
@@ -209,7 +210,34 @@ def test_an_index_among_its_own_documents_is_left_out(
     assert cli.run(["update", "docs/index", ".", "docs/index/.."]) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("encoded 5 documents")  # the second path has other ids: d0.txt, docs/d0.txt
-    assert "index/manifest.json" not in printed.err
+    assert "note:" not in printed.err
+
+
+def test_another_index_among_the_documents_is_left_out(
+    docs: Path, model_folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its texts lie there as they are: read, they would bring back what was deleted."""
+    built = ["--model", str(model_folder)]
+    assert cli.run(["index", "docs", "--output", "docs/first", *built]) == 0
+    assert cli.run(["delete", "docs/first", "d1.txt"]) == 0
+    monkeypatch.setattr("denspi.build.index.SEGMENT_WORDS", 1)
+    with Index.create("docs/unfinished", str(model_folder)) as unfinished:
+        unfinished.add(make_documents(2))
+    assert Path("docs/unfinished/building.jsonl").exists()
+    assert not Path("docs/unfinished/manifest.json").exists()
+    capsys.readouterr()
+    assert cli.run(["index", "docs", "--output", "docs/second", *built]) == 0
+    printed = capsys.readouterr()
+    assert "docs/second: 5 documents" in printed.out
+    assert printed.err.splitlines() == [
+        "note: docs/first: left out: an index of denspi, no documents",
+        "note: docs/unfinished: left out: an index of denspi, no documents",
+        "skipped: docs/empty.txt: empty",
+        "1 skipped",
+    ]
+    assert cli.run(["index", "docs/first", "--output", "third", *built]) == 2
+    assert capsys.readouterr().err.endswith("denspi: no document found in docs/first\n")
+    assert not Path("third").exists()
 
 
 def test_another_model_is_refused(index: Path, other_model_folder: Path, capsys: Captured) -> None:
@@ -280,6 +308,24 @@ def test_a_merge_beside_unfinished_changes_says_so_before_it_copies(
     assert info(capsys)["generation"] == 2
 
 
+@pytest.mark.parametrize("change", [["delete", "index", "d1.txt"], ["refit", "index"]])
+def test_who_gives_up_the_work_of_an_interrupted_command_says_so(
+    index: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, change: list[str]
+) -> None:
+    monkeypatch.setattr("denspi.build.index.SEGMENT_WORDS", 1)
+    with Index.open(index, workers=WorkerSettings(processes=0)) as writer:
+        writer.add(make_documents(9)[7:])
+    assert cli.run(["delete", "index", "nothing"]) == 2  # changes nothing, gives up nothing
+    capsys.readouterr()
+    assert cli.run(change) == 0
+    assert capsys.readouterr().err == (
+        "denspi: gave up 2 documents that an interrupted command had written; "
+        "run that one again to have them\n"
+    )
+    assert cli.run(["delete", "index", "d2.txt"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.skipif(sys.platform == "darwin", reason="has no such file names")
 def test_a_file_name_that_is_not_utf8_is_an_id_that_can_be_typed(
     index: Path, docs: Path, capsys: Captured
@@ -292,6 +338,22 @@ def test_a_file_name_that_is_not_utf8_is_an_id_that_can_be_typed(
     assert stored.source == r"docs/caf\xe9.txt"
     assert cli.run(["delete", "index", r"caf\xe9.txt"]) == 0
     assert capsys.readouterr().out.startswith("1 document deleted")
+
+
+def test_what_a_stranger_has_named_moves_no_cursor(
+    index: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = json.loads((index / "manifest.json").read_bytes())["content"]
+    body["model"] |= {"name": "good\x1b[2J\n[red]model", "fingerprint": "\x1b]0;owned\x07"}
+    (index / "manifest.json").write_bytes(sealed(body))
+    # Nothing is stripped of what goes to a terminal.
+    monkeypatch.setattr("typer.echo", lambda text, err=False: print(text, file=sys.stderr if err else None))
+    assert cli.run(["info", "index"]) == 0
+    assert cli.run(["ask", "index", "who?"]) == 2
+    printed = capsys.readouterr()
+    assert "[red]model" in printed.out
+    assert not {"\x1b", "\x07"} & {*printed.out, *printed.err}
+    assert len(printed.err.splitlines()) == 1
 
 
 def test_verify_names_the_damaged_component(index: Path, capsys: Captured) -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.index.made import MODEL, Made, build, make
 from tests.index.test_round_trip import assert_holds
 
-from denspi.errors import StorageError
+from denspi.errors import IndexDamagedError, StorageError
 from denspi.index import IndexWriter, Snapshot, WriterSettings, verify
 from denspi.index.directory import Directory
 from denspi.index.leftovers import BUILDING
-from denspi.index.manifest import MANIFEST_LIMIT_BYTES
+from denspi.index.manifest import MANIFEST_LIMIT_BYTES, sealed
 
 
 def flip(path: Path) -> None:
@@ -156,3 +158,22 @@ class FullAtTimes(Directory):
         super().append(name, content[: len(content) // 2] if self.is_full else content)
         if self.is_full:
             raise StorageError("full")
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_what_a_newer_version_has_not_finished_is_left_to_it(tmp_path: Path, is_committed: bool) -> None:
+    folder = tmp_path / "index"
+    with IndexWriter.create(folder, MODEL) as writer:
+        writer.add(*make(1))
+        if is_committed:
+            writer.commit()
+        writer.add(*make(2))
+        writer.flush()
+    header, *lines = (folder / BUILDING).read_bytes().split(b"\n")
+    newer = sealed(json.loads(header)["content"] | {"format": 2})
+    (folder / BUILDING).write_bytes(b"\n".join([newer, *lines]))
+    before = sorted(folder.rglob("*"))
+    again = IndexWriter.open if is_committed else partial(IndexWriter.create, model=MODEL)
+    with pytest.raises(IndexDamagedError, match=r"index/building\.jsonl: format 2 is newer"):
+        again(folder, resume=True)
+    assert sorted(folder.rglob("*")) == before

@@ -68,6 +68,8 @@ class Index:
         self._snapshot: Snapshot | None = None
         self._resumed = Resumed(writer, str(folder)) if writer else None
         self._is_half_done = False  # `add` or `update` has failed after its first document
+        self.given_up_documents = 0
+        """Documents that an interrupted run had written and the last commit was not given again."""
 
     @classmethod
     def create(
@@ -196,7 +198,7 @@ class Index:
         if self._writer is None:
             return self.snapshot().generation
         writer, resumed = self._writing()
-        resumed.drop_rest()
+        self.given_up_documents = resumed.drop_rest()
         self._snapshot = None  # held, it would keep what the commit replaces; whoever was given it holds it
         before = generation = writer.generation
         try:

@@ -53,12 +53,14 @@ class Resumed:
             self._writer.drop_resumed(document_id)
         return self._writer.document(document_id)
 
-    def drop_rest(self) -> None:
-        """Leave out what this run was not given."""
-        if self._writer.resumed_documents:
-            for name in list(self._writer.resumed_ids()):
-                if name not in self._met:
-                    self._writer.drop_resumed(name)
+    def drop_rest(self) -> int:
+        """Leave out what this run was not given; how many documents that are."""
+        if not self._writer.resumed_documents:
+            return 0
+        rest = [name for name in self._writer.resumed_ids() if name not in self._met]
+        for name in rest:
+            self._writer.drop_resumed(name)
+        return len(rest)
 
     def _is_taken_over(self, document: Document) -> bool:
         name = document.document_id

@@ -30,6 +30,7 @@ from denspi.cli.maintenance import (
 from denspi.cli.plan import plan_command
 from denspi.cli.serving import mcp_command, serve_command
 from denspi.cli.train import train_command
+from denspi.cli.wording import without_controls
 from denspi.errors import StoppedError
 
 EXIT_BAD_USE = 2
@@ -111,7 +112,7 @@ def main() -> NoReturn:
 
 
 def _fail(message: str, exit_code: int = EXIT_BAD_USE) -> int:
-    typer.echo("denspi: " + " ".join(message.split()), err=True)
+    typer.echo("denspi: " + " ".join(without_controls(message).split()), err=True)
     return exit_code
 
 

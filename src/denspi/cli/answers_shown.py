@@ -5,12 +5,11 @@ Documents are written by strangers: control characters of theirs never reach the
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import typer
 
-from denspi.cli.wording import counted, print_wrapped
+from denspi.cli.wording import counted, print_wrapped, without_controls
 from denspi.search.reply_json import encodable
 from denspi.types import MAX_EVIDENCE
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 SHOWN_EVIDENCE, SHOWN_MATCHES = 3, 12
 _INDENT = "   "
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def print_reply(reply: Reply, explain: bool = False) -> None:
@@ -94,4 +92,4 @@ def _print_explanation(answer: Answer) -> None:
 
 
 def _printable(text: str) -> str:
-    return _CONTROL.sub(" ", encodable(text))
+    return without_controls(encodable(text))

@@ -17,7 +17,7 @@ import typer
 
 from denspi.cli.corpus import print_items, watching
 from denspi.cli.progress import progress_bar
-from denspi.cli.wording import counted, say_merge_stopped, size_shown
+from denspi.cli.wording import counted, say_given_up, say_merge_stopped, size_shown
 from denspi.errors import InputError, StoppedError, WorkerError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class _Source:
 
         for place, item in read_corpus_by_path(self.paths, on_bytes_read=on_bytes_read):
             own = self._index_below.get(place)
-            if own is None or not item.source.startswith(own):
+            if own is None or not f"{item.source}/".startswith(own):
                 yield place, item
 
     def require_a_document(self) -> None:
@@ -168,6 +168,7 @@ def _run(index: Index, source: _Source, change: Callable[[OnProgress], Changes])
 
         changes = change(on_progress)
     generation = index.commit(say_merge_stopped)
+    say_given_up(index.given_up_documents)
     print_items(source.report, sys.stderr)
     typer.echo(_summary(changes, time.monotonic() - started))
     info = index.info()

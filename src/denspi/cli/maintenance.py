@@ -12,7 +12,7 @@ import typer
 
 from denspi.cli.indexing import IndexFolder
 from denspi.cli.progress import progress_bar
-from denspi.cli.wording import counted, say_merge_stopped, size_shown
+from denspi.cli.wording import counted, say_given_up, say_merge_stopped, size_shown, without_controls
 from denspi.errors import IndexDamagedError, InputError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def delete_command(
                 raise InputError(f"{index}: has no document {name!r}{_example(opened)}; deleted none")
             deleted += found
         generation = opened.commit(say_merge_stopped)
+        say_given_up(opened.given_up_documents)
     typer.echo(f"{counted(deleted, 'document')} deleted; generation {generation}")
 
 
@@ -76,6 +77,7 @@ def refit_command(index: IndexFolder) -> None:
 
     with Index.open(index) as opened:
         generation = opened.refit(say_merge_stopped)
+        say_given_up(opened.given_up_documents)
         documents = opened.info().documents
     typer.echo(f"fitted to {counted(documents, 'document')}; generation {generation}")
 
@@ -146,7 +148,7 @@ def _print_info(info: IndexInfo) -> None:
         ("segments", f"{info.segments:,}"),
         ("deleted", f"{counted(info.deleted_documents, 'document')}, {share}"),
     ):
-        table.add_row(name, Text(value))
+        table.add_row(name, Text(without_controls(value)))  # the model is as a stranger may have named it
     console.print(table)
     sizes = Table(box=box.SIMPLE_HEAD, show_footer=True)
     sizes.add_column("component", "total")

@@ -8,6 +8,8 @@ import textwrap
 
 import typer
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 
 def counted(number: int, thing: str) -> str:
     """``1 document``, ``2,000 documents``."""
@@ -24,12 +26,24 @@ def size_shown(size_bytes: int) -> str:
     return f"{size:,.1f} TB"
 
 
+def without_controls(text: str) -> str:
+    """`text` that a stranger may have written, with a space for whatever a terminal would obey."""
+    return _CONTROL.sub(" ", text)
+
+
 def say_merge_stopped(reason: str) -> None:
     """Ctrl-C, or a full disk, when the change was already there."""
     why = f" ({reason})" if reason else ""
     typer.echo(
         f"denspi: stopped while merging{why}; the change is committed, a later one will merge", err=True
     )
+
+
+def say_given_up(documents: int) -> None:
+    """What an interrupted command had encoded is lost by another change: hours of work, perhaps."""
+    if documents:
+        given_up = f"gave up {counted(documents, 'document')} that an interrupted command had written"
+        typer.echo(f"denspi: {given_up}; run that one again to have them", err=True)
 
 
 def print_wrapped(text: str, indent: str = "", marked: str = "") -> None:

@@ -1,7 +1,8 @@
 """From the paths that a person gives to the files below them, in an order that never changes.
 
-Names are sorted by code point, folder by folder. Hidden entries (a leading dot) are left out and noted; links
-to files are followed, links to folders are not (so there are no loops), which is reported.
+Names are sorted by code point, folder by folder. Hidden entries (a leading dot) and indexes of denspi, whose
+texts would be read a second time, are left out and noted; links to files are followed, links to folders are
+not (so there are no loops), which is reported.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from denspi.corpus.records import Note, Skipped
 from denspi.errors import InputError
 
 PathLike = str | os.PathLike[str]
+_INDEX_FILES = ("manifest.json", "building.jsonl")  # of an index that is there, of one that is being built
+_SEAL = b'{"content":{'  # how both begin: docs/index-format.md
 
 
 def existing_paths(paths: PathLike | Iterable[PathLike]) -> tuple[Path, ...]:
@@ -64,6 +67,9 @@ def _walk_folder(folder: Path, prefix: str) -> Iterator[CorpusFile | Skipped | N
     except OSError as error:
         yield Skipped(shown(folder), f"cannot be listed: {error.strerror}")
         return
+    if any(entry.name in _INDEX_FILES and _is_sealed(entry) for entry in entries):
+        yield Note(shown(folder), "left out: an index of denspi, no documents")
+        return
     hidden = 0
     for entry in entries:
         path = folder / entry.name
@@ -77,6 +83,17 @@ def _walk_folder(folder: Path, prefix: str) -> Iterator[CorpusFile | Skipped | N
             yield Skipped(shown(path), reason) if reason else CorpusFile(path, document_id, shown(path))
     if hidden:
         yield Note(shown(folder), f"left out {hidden} hidden {'entry' if hidden == 1 else 'entries'}")
+
+
+def _is_sealed(entry: os.DirEntry[str]) -> bool:
+    """Whether a file begins as those that only an index has."""
+    try:
+        if not entry.is_file():  # a pipe would be waited for
+            return False
+        with open(entry.path, "rb") as file:
+            return file.read(len(_SEAL)) == _SEAL
+    except OSError:  # which is told where it is read
+        return False
 
 
 def _why_not_read(entry: os.DirEntry[str]) -> str | None:

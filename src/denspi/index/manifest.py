@@ -24,6 +24,10 @@ MANIFEST_LIMIT_BYTES = 1 << 26
 _DIM_LIMIT = 1 << 16
 
 
+class NewerFormatError(IndexDamagedError):
+    """Not damage at all: whoever wrote it knows more than we do, and it is not ours to remove."""
+
+
 def check_precision(precision: str) -> None:
     """`InputError` unless an index can have it."""
     if precision not in PRECISIONS:
@@ -295,6 +299,6 @@ def _refuse_newer(content: bytes, where: str) -> None:
     except (ValueError, KeyError, TypeError, RecursionError):
         return  # not readable at all, which is said elsewhere
     if isinstance(found, int) and found > FORMAT:
-        raise IndexDamagedError(
+        raise NewerFormatError(
             f"{where}: format {found} is newer than this denspi knows ({FORMAT}); install a newer one"
         )

@@ -41,9 +41,10 @@ def open_postings(part: PartReader, counts: Counts) -> Segment:
     header_bytes = len(stored) - held * _POSTING_BYTES
     if (segment.document_count, segment.paragraph_count) != (counts.documents, counts.paragraphs):
         raise IndexDamagedError(f"{part.path}: postings and paragraphs do not fit; the index is damaged")
-    documents = segment.unit_documents
-    if len(documents) and int(documents.max()) >= segment.document_count:
-        raise IndexDamagedError(f"{part.path / 'unit_documents.npy'}: names no documents; damaged")
+    if not np.array_equal(segment.unit_documents, _documents_of_units(segment)):
+        raise IndexDamagedError(
+            f"{part.path / 'unit_documents.npy'}: not the way back of document_units.npy; damaged"
+        )
 
     # Not `segment` and `stored` themselves: in a cycle they would keep their maps, and descriptors, for long.
     name, unit_count = stored.name, segment.unit_count
@@ -67,6 +68,11 @@ def open_frequencies(part: PartReader) -> UnitFrequencies:
     """The frequencies of a fit."""
     with _as_damage():
         return UnitFrequencies.open(part.path, _listed_in(part))
+
+
+def _documents_of_units(segment: Segment) -> NDArray[np.uint32]:
+    """What `unit_documents` must be: paragraphs are numbered by it, and rows are looked up by paragraphs."""
+    return np.repeat(np.arange(segment.document_count, dtype=np.uint32), np.diff(segment.document_units))
 
 
 def _listed_in(part: PartReader) -> Source:

@@ -16,7 +16,7 @@ from denspi.index.building import Building, Step
 from denspi.index.components import PartRef
 from denspi.index.directory import Directory
 from denspi.index.leftovers import BUILDING
-from denspi.index.manifest import MANIFEST_LIMIT_BYTES, ModelRecord
+from denspi.index.manifest import MANIFEST_LIMIT_BYTES, ModelRecord, NewerFormatError
 from denspi.index.working import WorkingSegment
 
 
@@ -32,10 +32,15 @@ class UnfinishedError(StorageError):
 
 
 def find_unfinished(directory: Directory, generation: int, model: ModelRecord) -> Building | None:
-    """What an interrupted writer had flushed on top of `generation`; InputError if with another model."""
+    """What an interrupted writer had flushed on top of `generation`; InputError if with another model.
+
+    NewerFormatError if it was a newer denspi: its work would be removed.
+    """
     try:
         content = directory.read("", BUILDING, MANIFEST_LIMIT_BYTES)
-        building = Building.of(content, BUILDING) if content else None
+        building = Building.of(content, str(directory.path / BUILDING)) if content else None
+    except NewerFormatError:
+        raise
     except IndexDamagedError:
         return None  # nothing that was committed is in it
     if building is None or building.base != generation:

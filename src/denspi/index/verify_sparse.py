@@ -18,9 +18,6 @@ def sparse_disagreements(segment: SegmentReader) -> Iterator[str]:
     if finding := sparse.lengths.finding():
         yield f"{segment.name}: in the lengths of lists, {finding}"
         return
-    units = np.diff(sparse.document_units)
-    if not np.array_equal(sparse.unit_documents, np.repeat(np.arange(len(units)), units)):
-        yield f"{segment.name}: unit_documents.npy is not the way back of document_units.npy"
     list_starts = np.cumsum(sparse.lengths.counts(), dtype=np.int64)  # of all but the first, and the end
     overflow = sparse.overflow.astype(np.int64)
     for begin in range(0, len(sparse.postings), _CHUNK_POSTINGS):
