@@ -16,7 +16,7 @@ from denspi.dense.filter import FilterThresholds
 from denspi.dense.quantizer import Quantizer, fit_code
 from denspi.errors import ModelError
 from denspi.index.rows import CodeLayout, check_rows
-from denspi.vectors import ParagraphVectors
+from denspi.vectors import MAX_PHRASE_WORDS, ParagraphVectors
 
 PARAGRAPHS = [text for document in make_documents(8) for text in document.paragraph_texts()]
 
@@ -75,6 +75,20 @@ def test_each_kept_word_has_its_own_row(words: int, seed: int, threshold: float,
         assert (np.abs(back - paragraph.ends[word]) <= quantizer.end.max_error * 1.001).all()
         back = quantizer.end_key.decode(rows.end_keys[row])
         assert (np.abs(back - paragraph.end_keys[word]) <= quantizer.end_key.max_error * 1.001).all()
+
+
+@given(st.integers(1, 30), st.lists(st.integers(0, 200), max_size=4), st.integers(0, 99))
+def test_no_phrase_reaches_over_a_break(words: int, breaks: list[int], seed: int) -> None:
+    paragraph, quantizer = random_paragraph(words, seed), wide_quantizer()
+    paragraph = replace(paragraph, can_start=np.ones(words, bool), can_end=np.ones(words, bool))
+    rows = rows_of(paragraph, None, quantizer, sorted(breaks))
+    check_rows(rows, int(paragraph.word_ends[-1]), CodeLayout("int8", 12, 4), where="here")
+    for first in range(words):
+        for last in range(first, words):
+            begin, end = paragraph.word_starts[first], paragraph.word_starts[last]
+            is_phrase = int(rows.end_words[last]) - int(rows.start_words[first]) < MAX_PHRASE_WORDS
+            is_cut = any(begin < place <= end for place in breaks)
+            assert is_phrase == (not is_cut and last - first < MAX_PHRASE_WORDS)
 
 
 def test_a_models_own_rows_keep_some_words_and_drop_others(encoder: PhraseEncoder) -> None:

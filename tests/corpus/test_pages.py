@@ -58,7 +58,7 @@ def test_html(read: Callable, write: Callable) -> None:
     document = read(write("tea.html", HTML)).only
     assert document.title == "Tea & cakes"
     assert list(document.paragraph_texts()) == [
-        "Tea\nTea is hot, see milk.\nDrink it.",
+        "Tea\n\nTea is hot, see milk.\nDrink it.",
         "loose text",
         "in a div",
         "inner",
@@ -73,7 +73,7 @@ def test_html(read: Callable, write: Callable) -> None:
 def test_html_encodings(read: Callable, write: Callable) -> None:
     page = '<meta charset="iso-8859-1"><h1>Größe</h1><p>“x”</p>'
     document = read(write("a.html", page.encode("cp1252"))).only
-    assert (document.title, document.text) == ("Größe", "Größe\n“x”")
+    assert (document.title, document.text) == ("Größe", "Größe\n\n“x”")
     assert read(write("b.html", page.encode("utf-16"))).only.title == "Größe"
     assert read(write("c.html", "<p>Größe".encode("latin-1"))).reason == "not UTF-8 text (0xf6 at byte 5)"
     assert read(write("d.html", b"<meta charset=klingon><p>x")).reason == "unknown charset 'klingon'"
@@ -81,7 +81,7 @@ def test_html_encodings(read: Callable, write: Callable) -> None:
 
 def test_a_page_laid_out_in_a_table(read: Callable, write: Callable) -> None:
     page = "<table><tr><td><h2>Menu</h2><p>Soup.</p><p>Bread.</p></td></tr></table>"
-    assert list(read(write("a.html", page)).only.paragraph_texts()) == ["Menu\nSoup.", "Bread."]
+    assert list(read(write("a.html", page)).only.paragraph_texts()) == ["Menu\n\nSoup.", "Bread."]
 
 
 def test_html_that_is_extremely_deep_is_skipped(read: Callable, write: Callable) -> None:
@@ -122,7 +122,7 @@ def test_markdown(read: Callable, write: Callable) -> None:
     document = read(write("tea.md", MARKDOWN)).only
     assert document.title == "Tea notes"
     assert list(document.paragraph_texts()) == [
-        "Tea\nTea is hot, see milk and a cup & code.\nDrink it.",
+        "Tea\n\nTea is hot, see milk and a cup & code.\nDrink it.",
         "one",
         "two three",
         "x = 1\n\ny = 2",

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.build.conftest import make_documents, save_model_folder
+from tests.tiny import JOBS, PEOPLE, TOWNS
 
 from denspi.build.index import Index
 from denspi.dense.encoder import PhraseEncoder
@@ -16,7 +17,8 @@ from denspi.search.scoring import phrase_scores
 from denspi.search.searcher import PAPER_SPARSE_WEIGHT, Searcher
 from denspi.search.strategies import STRATEGIES
 from denspi.sparse import document_scores_of, paragraph_scores_of
-from denspi.types import Document
+from denspi.types import Document, Span
+from denspi.vectors import MAX_PHRASE_WORDS
 
 QUESTIONS = ["where does ada live ?", "what job does bram have ?", "who lives in riga ?", "in which year ?"]
 
@@ -103,3 +105,22 @@ def test_answers_of_a_document_that_was_added_later(index: Index, tmp_path: Path
     index.commit()
     assert searcher.refresh()
     assert searcher.answer("who is it ?", k=1, where={"document_id": "new"}) == []
+
+
+def test_no_phrase_reaches_from_a_heading_into_its_text(index: Index) -> None:
+    heading, text = " ".join((*PEOPLE, *TOWNS, *JOBS)), "ada lives in riga . " * 9
+    apart = {}
+    for gap in (" \n", "\n\n"):
+        whole = heading + gap + text
+        index.add([Document(repr(gap), "riga", whole, (Span(0, len(whole)),))])
+        index.commit()
+        place = index.snapshot().find(repr(gap))
+        assert place is not None
+        segment = index.snapshot().segments[place.segment]
+        rows = segment.rows_of(int(segment.document_paragraphs[place.document]))
+        starts = rows.start_words[rows.start_chars < len(heading)].astype(int)
+        ends = rows.end_words[rows.end_chars > len(heading)].astype(int)
+        apart[gap] = int(ends.min() - starts.max())
+    assert apart[" \n"] < MAX_PHRASE_WORDS <= apart["\n\n"]
+    lost = Searcher(index).why_not("who ?", repr("\n\n"), Span(0, len(heading) + 5))
+    assert (lost.step, lost.reason) == ("paragraph", "a blank line runs through it, which no phrase crosses")

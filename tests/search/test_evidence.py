@@ -39,6 +39,13 @@ def test_sentence_around(part: str, sentence: str) -> None:
     assert sentence_around(TEXT, Span(start_char, start_char + len(part))).of(TEXT) == sentence
 
 
+def test_a_heading_is_no_part_of_a_sentence() -> None:
+    text = "Backup\n\nBy Dr.\n\nThey run at\nnight. And by day"
+    for part, sentence in (("night", "They run at\nnight."), ("By", "By Dr."), ("day", "And by day")):
+        start_char = text.index(part)
+        assert sentence_around(text, Span(start_char, start_char + len(part))).of(text) == sentence
+
+
 @given(st.text(alphabet="aB1. !?\n\"'É", min_size=1), st.data())
 def test_a_sentence_holds_its_span(text: str, data: st.DataObject) -> None:
     start_char = data.draw(st.integers(0, len(text) - 1))

@@ -8,10 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from denspi.text.breaks import BLANK_LINE
 from denspi.types import Span
 
-# An end mark, closing quotes or brackets, white space, and then something that can open a sentence.
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W_a-z])|[。！？][\"'”’）」』]*")
+# An end mark, closing quotes or brackets, white space, and what can open a sentence; or a blank line.
+_SENTENCE_END = re.compile(
+    r"[.!?…][\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W_a-z])|[。！？][\"'”’）」』]*|" + BLANK_LINE.pattern
+)
 # What ends in a full stop without ending a sentence: an initial ("J. S. Bach") and a few titles.
 _NOT_AN_END = re.compile(r"(?:\b[^\W\d_]|\b(?:Dr|Mr|Mrs|Ms|St|No|vs|ca|approx))\.\s+$")
 _SPACE = re.compile(r"\s+")
@@ -73,5 +76,6 @@ def _borders(text: str, begin: int) -> Iterator[int]:
     """Where sentences end whose end marks stand from `begin` on. Each mark is looked at by itself."""
     for found in _SENTENCE_END.finditer(text, begin):
         # The longest of the titles and a sign before it are all that can matter.
-        if not _NOT_AN_END.search(text[max(0, found.start() - 8) : found.end()]):
+        is_break = BLANK_LINE.search(found[0])
+        if is_break or not _NOT_AN_END.search(text[max(0, found.start() - 8) : found.end()]):
             yield found.end()

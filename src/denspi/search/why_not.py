@@ -18,6 +18,7 @@ from denspi.search.exact import bounds_of
 from denspi.search.kernels import PER_PARAGRAPH
 from denspi.search.phrase import StoredPhrase, phrases_of
 from denspi.search.view import SearchView
+from denspi.text.breaks import breaks_in
 from denspi.text.tokens import word_spans
 from denspi.types import Answer, ScoreParts, Span
 
@@ -28,7 +29,7 @@ class Step(StrEnum):
     """Where a span was lost, in the order of the steps."""
 
     DOCUMENT = "document"  # not in the index, or filtered out
-    PARAGRAPH = "paragraph"  # not within one paragraph
+    PARAGRAPH = "paragraph"  # not within one paragraph, or across a blank line of it
     BORDERS = "borders"  # does not begin or end where a word does
     LENGTH = "length"  # more words than a phrase may have
     START_FILTERED = "start_filtered"  # its first word is not stored as a start
@@ -122,6 +123,8 @@ def _stored(view: SearchView, document_id: str, span: Span) -> StoredPhrase | Wh
     begins, ends = (each.tolist() for each in word_spans(text))
     if local.start_char not in begins or local.end_char not in ends:
         return WhyNot(Step.BORDERS, "it does not begin and end at words", local.of(text))
+    if any(local.start_char < place < local.end_char for place in breaks_in(text)):
+        return WhyNot(Step.PARAGRAPH, "a blank line runs through it, which no phrase crosses", local.of(text))
     words = ends.index(local.end_char) - begins.index(local.start_char) + 1
     if words > view.max_words:
         return WhyNot(
