@@ -44,6 +44,9 @@ def test_the_four_way_split(hidden: int, coherency_dim: int, vector_dim: int) ->
             "Config", (), {"hidden_size": hidden, "max_position_embeddings": 8, "model_type": "bert"}
         )
 
+        def get_input_embeddings(self) -> torch.nn.Embedding:
+            return torch.nn.Embedding(1, hidden)
+
     settings = PhraseSettings(coherency_dim, "free" if coherency_dim else "none")
     model = PhraseModel(Backbone(Encoder()), settings)
     rows = torch.arange(hidden, dtype=torch.float32)[None]

@@ -80,7 +80,7 @@ def test_replies_are_those_of_a_loop(folder: Path, strategy: str, compiled: bool
 def test_many_questions_of_exact_scan_the_ends_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     monkeypatch.setattr(batch, "scan_ends", lambda questions, *_: calls.append(len(questions)))
-    searcher = Searcher(MadeUpIndex(folder, MadeUpEncoder()))  # type: ignore[arg-type]
+    searcher = Searcher(MadeUpIndex(folder, MadeUpEncoder()), threads=1)  # type: ignore[arg-type]
     segments = len(searcher.view.segments)
     searcher.ask_batch(QUESTIONS[:40], strategy="exact")
     assert calls == [batch.QUESTIONS_AT_ONCE] * segments + [8] * segments
@@ -102,7 +102,7 @@ def test_many_questions_of_exact_scan_the_ends_once(folder: Path, monkeypatch: p
 def test_segments_that_have_lists_are_scanned_for_proofs_alone(
     folder: Path, monkeypatch: pytest.MonkeyPatch, strategy: str, prove: bool, is_scanned: bool
 ) -> None:
-    searcher = Searcher(MadeUpIndex(folder, MadeUpEncoder()))  # type: ignore[arg-type]
+    searcher = Searcher(MadeUpIndex(folder, MadeUpEncoder()), threads=1)  # type: ignore[arg-type]
     monkeypatch.setattr(batch, "is_probed", lambda segment: True)
     replies = searcher.ask_batch(QUESTIONS[:3], strategy=strategy, limits=Limits(prove=prove))
     # A strategy has no stage of this name of its own but for `exact`, whose scan then takes no time.
