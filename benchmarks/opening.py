@@ -70,8 +70,8 @@ def render(results: dict[str, Any]) -> str:
         *("# Opening an index", "", "Written by the command below; do not edit.", ""),
         *("```", results["command"], "```", "", described(results["machine"]), ""),
         "From a closed index, none of its bytes in memory, to a searcher on its newest commit,"
-        f" {results['times']} times; model and loops are loaded. *In memory*: what of its files is there then, with"
-        " what the kernel reads ahead.",
+        f" {results['times']} times; model and loops are loaded. *In memory*: what of its files is there"
+        " then, with what the kernel reads ahead.",
         "",
         "| starts | documents | on disk, MB | opening p50 / p95 ms | in memory, MB |",
         "| --- | --- | --- | --- | --- |",

@@ -34,6 +34,7 @@ SCRIPTS = {
     "collection-growth": "experiments/tables/collection_growth.py",
     "growth": "benchmarks/growth_page.py",
     "index-size": "experiments/compact/render.py",
+    "opening": "benchmarks/opening.py",
     "plan": "experiments/tables/plan_check.py",
     "query": "benchmarks/query_page.py",
     "samples": "experiments/tables/samples.py",
