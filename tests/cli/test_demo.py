@@ -44,6 +44,12 @@ def test_a_port_that_is_taken_is_said_before_anything_is_done(capsys: pytest.Cap
     assert captured.out == ""
 
 
+@pytest.mark.parametrize("option", [["--port", "8001"], ["--no-browser"]])
+def test_options_of_the_page_want_a_page(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["demo", *option]) == 2
+    assert capsys.readouterr() == ("", f"denspi: {option[0]}: is of the page; add --serve\n")
+
+
 def test_the_page_is_opened_where_somebody_looks_at_a_display(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr(demo.webbrowser, "open", opened.append)

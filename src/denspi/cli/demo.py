@@ -13,10 +13,12 @@ import typer
 from denspi.cli.answers_shown import print_reply
 from denspi.cli.serving import check_port, serve_index
 from denspi.cli.wording import print_wrapped
+from denspi.errors import InputError
 
 if TYPE_CHECKING:
     from denspi.search.sample_run import SampleRun
 
+DEFAULT_PORT = 8000
 SHOWN_QUESTIONS = 5
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 
@@ -24,8 +26,11 @@ _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 def demo_command(
     serve: Annotated[bool, typer.Option("--serve", help="Then serve the page, until Ctrl-C.")] = False,
     port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="Of the page; 0: any free one.")
-    ] = 8000,
+        int | None,
+        typer.Option(
+            "--port", metavar="N", min=0, max=65535, help=f"Of the page ({DEFAULT_PORT}); 0: any free one."
+        ),
+    ] = None,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="With --serve: do not open the page in a browser.")
     ] = False,
@@ -36,6 +41,9 @@ def demo_command(
 
     from denspi.search.sample_run import run_sample
 
+    if not serve and (port is not None or no_browser):
+        raise InputError(f"{'--no-browser' if port is None else '--port'}: is of the page; add --serve")
+    port = DEFAULT_PORT if port is None else port
     if serve:
         check_port(port)  # before anybody waits for the rest
     with TemporaryDirectory(prefix="denspi-demo-") as temporary:
