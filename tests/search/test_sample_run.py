@@ -12,7 +12,7 @@ from denspi.sample import sample_questions, sample_unanswerable_questions
 from denspi.search.sample_run import ASKED, SampleRun, run_sample
 
 SURE = 0.4
-"""The threshold that docs/search.md gives figures for."""
+"""The threshold that docs/search.md speaks of."""
 
 
 @pytest.fixture(scope="module")

@@ -74,12 +74,9 @@ def load_phrase_model(folder: Path) -> PhraseModel:
         settings = from_table(PhraseSettings, record["phrase"])
         thresholds = from_table(FilterThresholds, record["filter"]) if "filter" in record else None
         calibration = from_table(ModelCalibration, record["calibration"]) if "calibration" in record else None
-    except (KeyError, TypeError, SettingsError) as error:
-        raise ModelError(f"{folder / 'model.json'}: not a phrase model's settings ({error})") from None
-    second = _backbone(record, folder) if settings.independent_encoders else None
-    try:
+        second = _backbone(record, folder) if settings.independent_encoders else None
         fresh = PhraseModel(_backbone(record, folder), settings, second)
-    except SettingsError as error:
+    except (KeyError, TypeError, SettingsError) as error:
         raise ModelError(f"{folder / 'model.json'}: not a phrase model's settings ({error})") from None
     model = _filled(fresh, folder)
     model.filter_thresholds, model.calibration = thresholds, calibration
