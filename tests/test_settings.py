@@ -73,6 +73,8 @@ def test_an_override_may_open_a_table_and_the_last_one_counts(tmp_path: Path) ->
             'name = "tin"\n[engine]\nfuel = "coal"',
             "'engine.fuel' is 'coal'; choose one of 'petrol', 'diesel'",
         ),
+        ('name = "tin"\n[engine]\npower = nan', "'engine.power' is nan; expected a finite number"),
+        ('name = "tin"\n[engine]\npower = -inf', "'engine.power' is -inf; expected a finite number"),
         ('name = "tin"\nengine = 3', "'engine' must be a table"),
         ('name = "tin"\nseats = 3', "'seats' must be a list"),
         ('name = "tin"\nseats = [1, "x"]', "'seats[1]' is 'x'; expected int"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import tomllib
 import types
 import typing
@@ -98,6 +99,8 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         return _convert(typing.get_args(hint)[0], value, where)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if hint is float and isinstance(value, float) and not math.isfinite(value):  # TOML has inf and nan
+        raise SettingsError(f"{where!r} is {value!r}; expected a finite number")
     if hint is Path and isinstance(value, str):
         return Path(value)
     if type(value) is not hint:

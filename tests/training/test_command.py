@@ -17,7 +17,7 @@ from denspi.training import command, run
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     path = tmp_path / "run.toml"
-    path.write_text('data = "facts.json"\nencoder = "encoder"\n')
+    path.write_text('data = "facts.json"\nencoder = "encoder"\n[reader]\n')
     return path
 
 

@@ -297,6 +297,19 @@ MISTAKES = {
     "a batch of none": Mistake(
         lambda t, _: t["phrase"].update(batch=0), "phrase: batch and article_group are"
     ),
+    "no stage": Mistake(lambda t, _: t.pop("phrase"), "no stage to run: add a table such as [reader]"),
+    "a seed beyond what a generator takes": Mistake(
+        lambda t, _: t.update(seed=2**63), "seed lies in [0, 2**63)"
+    ),
+    "weights that grow": Mistake(
+        lambda t, _: t["phrase"]["loop"].update(weight_decay=-1), "weight_decay and workers are not negative"
+    ),
+    "fewer workers than none": Mistake(
+        lambda t, _: t["phrase"]["loop"].update(workers=-1), "weight_decay and workers are not negative"
+    ),
+    "no loss": Mistake(
+        lambda t, _: t["phrase"].update(loss={"reading": 0}), "phrase.loss: every weight is zero"
+    ),
     "negatives without bias": Mistake(
         lambda t, _: t.update(negatives={"negatives": "paper"}), "needs loss.no_answer = true"
     ),

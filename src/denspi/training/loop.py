@@ -43,6 +43,8 @@ class LoopSettings:
             raise ValueError("epochs and learning_rate are positive, average lies in [0, 1)")
         if not 0 <= self.warmup <= 1 or self.clip <= 0 or self.validate_every_epochs < 1:
             raise ValueError("clip and validate_every_epochs are positive, warmup lies in [0, 1]")
+        if self.weight_decay < 0 or self.workers < 0:
+            raise ValueError("weight_decay and workers are not negative")
 
 
 class Task(Protocol):

@@ -63,6 +63,8 @@ class PhraseLoss:
     def __post_init__(self) -> None:
         if min(self.reading, self.in_batch, self.distillation) < 0 or self.temperature <= 0:
             raise ValueError("weights are not negative, temperature is positive")
+        if not (self.reading or self.in_batch or self.distillation):
+            raise ValueError("every weight is zero: nothing is left to train on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +202,10 @@ class RunSettings:
     export: ExportStage | None = None
 
     def __post_init__(self) -> None:
-        if self.seed < 0 or not 0 < self.held_out_share < 1:
-            raise ValueError("seed is not negative, held_out_share lies between 0 and 1")
+        if not 0 <= self.seed < 2**63 or not 0 < self.held_out_share < 1:
+            raise ValueError("seed lies in [0, 2**63), held_out_share between 0 and 1")
+        if not any(getattr(self, name) for name in _STAGES):
+            raise ValueError("no stage to run: add a table such as [reader] or [phrase]")
         if self.lstm and self.start:
             raise ValueError("lstm and start both say where the encoder comes from: choose one of them")
         if self.lstm and self.export:
