@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denspi.text.answers import exact_match, f1, normalize_answer
+from denspi.text.answers import exact_match, f1, mean_scores, normalize_answer
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,11 @@ def test_f1_is_symmetric_and_one_on_equality(left: str, right: str) -> None:
     assert f1(left, [right]) == pytest.approx(f1(right, [left]))
     if normalize_answer(left) and exact_match(left, [right]):
         assert f1(left, [right]) == pytest.approx(1.0)
+
+
+def test_a_question_without_a_reference_is_left_out_of_the_means() -> None:
+    asked = [("in Oslo", ("Oslo",)), ("a guess", ()), ("Lima", ("Lima",))]
+    em, f1_mean = mean_scores([prediction for prediction, _ in asked], [answers for _, answers in asked])
+    assert em == 50
+    assert f1_mean == pytest.approx(100 * (2 / 3 + 1) / 2)
+    assert mean_scores(["a guess"], [()]) == (0, 0)

@@ -118,6 +118,14 @@ def test_what_is_reported_fits_together(articles: list[SquadArticle]) -> None:
     assert all(w.em <= w.f1 + 1e-9 for w in result.weights)
 
 
+def test_an_empty_paragraph_is_no_paragraph(articles: list[SquadArticle]) -> None:
+    """SQuAD's layout allows it; a document does not have it."""
+    article = articles[0]
+    odd = SquadArticle(article.title, (SquadParagraph(" ", ()), *article.paragraphs))
+    empty = SquadArticle("Empty", (SquadParagraph("", ()),))
+    assert calibrate(NoisyEncoder(), [odd, empty, *articles[1:]], (0.0, 50.0)).paragraphs == 24
+
+
 def test_the_stage_hands_its_choice_to_the_model_and_its_export(tiny: Path, tmp_path: Path) -> None:
     stages = {
         "phrase": {"loop": {"epochs": 1}},

@@ -20,6 +20,7 @@ from denspi.dense.model_folder import load_phrase_model, load_reader_model
 from denspi.errors import DenspiError, ModelError
 from denspi.settings import from_table
 from denspi.training import __main__ as command
+from denspi.training.examples import is_held_out
 from denspi.training.loop import fit
 from denspi.training.phrase_task import PhraseTask
 from denspi.training.progress import Progress
@@ -261,6 +262,17 @@ def other_layout(table: dict[str, Any], folder: Path) -> None:
     Path(table["data"]).write_text('{"articles": []}')
 
 
+def without_answers(table: dict[str, Any], folder: Path, key: str, is_held: Callable[[str], bool]) -> None:
+    """Data whose articles in question only have questions that are not answered, as SQuAD v2 has them."""
+    content = json.loads(Path(table["data"]).read_text())
+    for article in content["data"]:
+        for paragraph in article["paragraphs"] if is_held(article["title"]) else ():
+            for question in paragraph["qas"]:
+                question["answers"] = []
+    table[key] = str(folder / "facts.json")
+    Path(table[key]).write_text(json.dumps(content))
+
+
 MISTAKES = {
     "unknown key": Mistake(lambda t, _: t.update(epochs=3), "unknown key 'epochs'"),
     "unknown nested key": Mistake(
@@ -286,6 +298,17 @@ MISTAKES = {
         lambda t, _: t.update(lstm={}, export={}), "an LSTM runs in torch only and is not exported"
     ),
     "data of another layout": Mistake(other_layout, "not SQuAD's layout"),
+    "nothing to learn": Mistake(
+        lambda t, f: without_answers(t, f, "data", lambda title: not is_held_out(title, 0.2)),
+        "facts.json, articles to train on: no question has an answer that its paragraph reads",
+    ),
+    "nothing to validate on": Mistake(
+        lambda t, f: without_answers(t, f, "data", lambda title: is_held_out(title, 0.2)),
+        "facts.json, held-out articles: no question has an answer",
+    ),
+    "nothing to report on": Mistake(
+        lambda t, f: without_answers(t, f, "report", lambda _: True), "facts.json: no question has an answer"
+    ),
     "no data": Mistake(lambda t, f: t.update(data=str(f / "none.json")), "none.json"),
     "no teacher": Mistake(lambda t, _: t["phrase"].update(loss={"distillation": 1}), "needs a teacher"),
     "a teacher that is none": Mistake(

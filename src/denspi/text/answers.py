@@ -41,10 +41,12 @@ def _overlap_f1(predicted: list[str], reference: list[str]) -> float:
 
 
 def mean_scores(predictions: Iterable[str], references: Iterable[Iterable[str]]) -> tuple[float, float]:
-    """Mean exact match and mean F1 over questions, in percent."""
-    pairs = [
-        (prediction, tuple(answers)) for prediction, answers in zip(predictions, references, strict=True)
-    ]
+    """Mean exact match and mean F1 over questions, in percent.
+
+    A question without a reference (SQuAD v2) is left out: reading always gives a phrase.
+    """
+    given = ((prediction, tuple(each)) for prediction, each in zip(predictions, references, strict=True))
+    pairs = [(prediction, answers) for prediction, answers in given if answers]
     em = sum(exact_match(prediction, answers) for prediction, answers in pairs)
     overlap = sum(f1(prediction, answers) for prediction, answers in pairs)
     return 100 * em / max(1, len(pairs)), 100 * overlap / max(1, len(pairs))

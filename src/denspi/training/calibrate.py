@@ -104,7 +104,12 @@ class _Trial:
     """Everything about the articles that does not depend on the weight."""
 
     def __init__(self, encoder: Encoder, articles: Sequence[SquadArticle]) -> None:
-        numbered = [(number, p) for number, article in enumerate(articles) for p in article.paragraphs]
+        numbered = [
+            (number, p)
+            for number, article in enumerate(articles)
+            for p in article.paragraphs
+            if p.context.strip()  # a document has no empty paragraph
+        ]
         asked = [
             (row, number, q) for row, (number, p) in enumerate(numbered) for q in p.questions if q.answers
         ]

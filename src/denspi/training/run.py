@@ -25,13 +25,13 @@ from typing import Any
 
 import torch
 
-from denspi.corpus.squad import read_squad
+from denspi.corpus.squad import SquadArticle, read_squad
 from denspi.dense.backbone import AnyBackbone
 from denspi.dense.encoder import WindowSettings
 from denspi.dense.model import PhraseModel, ReaderModel
 from denspi.dense.model_folder import load_phrase_model, save_model
 from denspi.dense.torch_encoder import torch_encoder
-from denspi.errors import MissingExtraError, ModelError, SettingsError
+from denspi.errors import InputError, MissingExtraError, ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
 from denspi.training.asked import articles_of, load_asked, make_prompts, save_asked
 from denspi.training.asker import AskerModel, AskerTask, write_questions
@@ -74,16 +74,26 @@ class Run:
         self.held_out_articles = [a for a in articles if is_held_out(a.title, settings.held_out_share)]
         self.articles = [a for a in articles if not is_held_out(a.title, settings.held_out_share)]
         if not self.articles or not self.held_out_articles:
-            raise SettingsError(f"held_out_share {settings.held_out_share} leaves no article on one side")
-        self.examples = make_examples(self.articles, self.tokenizer, settings.limits)
-        self.held_out = make_examples(self.held_out_articles, self.tokenizer, settings.limits)
+            raise SettingsError(
+                f"{settings.data}: held_out_share {settings.held_out_share} leaves no article on one side of "
+                f"{len(articles)}; choose another share, or other data"
+            )
+        self.examples = self._examples(self.articles, f"{settings.data}, articles to train on")
+        self.held_out = self._examples(self.held_out_articles, f"{settings.data}, held-out articles")
         self.report: list[Example] = []
         if settings.report is not None:
-            self.report = make_examples(read_squad(settings.report), self.tokenizer, settings.limits)
+            self.report = self._examples(read_squad(settings.report), str(settings.report))
         say(
             f"{len(self.examples)} paragraphs of {len(self.articles)} articles to train on, "
             f"{len(self.held_out)} of {len(self.held_out_articles)} articles held out, on {self.device}"
         )
+
+    def _examples(self, articles: list[SquadArticle], where: str) -> list[Example]:
+        """Refuses what nothing can be learnt from and nothing be scored on."""
+        examples = make_examples(articles, self.tokenizer, self.settings.limits)
+        if not any(question.gold for example in examples for question in example.questions):
+            raise InputError(f"{where}: no question has an answer that its paragraph reads; pass other data")
+        return examples
 
     def run(self) -> None:
         """Run the stages that the settings name."""
