@@ -100,6 +100,13 @@ def test_weights_that_do_not_fit(saved: Path) -> None:
     assert "cannot be read" in refused(saved)
 
 
+def test_a_tokenizer_with_more_pieces_than_the_weights(saved: Path) -> None:
+    table = json.loads((saved / "tokenizer.json").read_text())
+    table["model"]["vocab"]["oxen"] = 4000
+    (saved / "tokenizer.json").write_text(json.dumps(table))
+    assert "tokenizer.json: not the tokenizer of this model, it has 4001 pieces where" in refused(saved)
+
+
 def test_encoder_folders(tmp_path: Path) -> None:
     def message(name: str) -> str:
         with pytest.raises(ModelError) as caught:

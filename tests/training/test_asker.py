@@ -12,7 +12,7 @@ from tests.tiny import JOBS, PEOPLE, QUESTIONS, TOWNS, settings
 
 from denspi.corpus.squad import read_squad
 from denspi.dense.backbone import load_backbone
-from denspi.errors import ModelError, SettingsError
+from denspi.errors import InputError, ModelError, SettingsError
 from denspi.settings import from_table
 from denspi.text.tokens import Tokenizer
 from denspi.training.asked import ASKED, LOGITS, best_phrase, load_asked, make_prompts
@@ -195,3 +195,22 @@ def test_logits_of_other_questions_are_refused(asked: Path, tokenizer: Tokenizer
     np.savez(tmp_path / LOGITS, start=np.zeros(3, np.float16), end=np.zeros(3, np.float16))
     with pytest.raises(ModelError, match="does not fit"):
         load_asked([tmp_path], tokenizer, Limits(100, 16), 0)
+    (tmp_path / LOGITS).write_bytes((asked / "ask" / LOGITS).read_bytes()[:100])
+    with pytest.raises(ModelError, match=r"teacher\.npz: does not fit asked\.json\.gz; make both again"):
+        load_asked([tmp_path], tokenizer, Limits(100, 16), 0)
+
+
+def test_a_question_ends_where_there_is_no_place_for_more(model: AskerModel, tokenizer: Tokenizer) -> None:
+    """An encoder of 128 places, 105 + 2 of them taken by the paragraph."""
+    (prompt,) = prompts_of(["ada lives in oslo . " * 21], tokenizer)
+    written = write_questions(model, tokenizer, [prompt] * 20, seed=1, longest=16)
+    assert 0 < max(len(text.split()) for text in written) <= 16
+
+
+def test_a_corpus_without_paragraphs_is_refused_before_training(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "short.txt").write_text("Too short to be asked about.")
+    table = settings(tiny, teacher="never looked for", ask={"text": [str(tmp_path / "text")]})
+    with pytest.raises(InputError, match="text: no paragraph of at least 200 characters"):
+        Run(from_table(RunSettings, table), tmp_path / "run").run()
+    assert not (tmp_path / "run").exists()

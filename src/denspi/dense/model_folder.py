@@ -30,6 +30,7 @@ from denspi.dense.model import PhraseModel, PhraseSettings, ReaderModel
 from denspi.dense.quantizer import QUANTIZER, load_quantizer, save_quantizer
 from denspi.errors import ModelError, SettingsError
 from denspi.settings import from_table
+from denspi.text.tokens import Tokenizer
 
 LAYOUT_VERSION = 1
 Model = TypeVar("Model", bound=nn.Module)
@@ -79,6 +80,7 @@ def load_phrase_model(folder: Path) -> PhraseModel:
     except (KeyError, TypeError, SettingsError) as error:
         raise ModelError(f"{folder / 'model.json'}: not a phrase model's settings ({error})") from None
     model = _filled(fresh, folder)
+    _check_tokenizer(model, folder)
     model.filter_thresholds, model.calibration = thresholds, calibration
     if "quantizer" in record:
         model.quantizer = load_quantizer(folder / QUANTIZER)
@@ -91,7 +93,18 @@ def load_phrase_model(folder: Path) -> PhraseModel:
 
 def load_reader_model(folder: Path) -> ReaderModel:
     """A reader, float32 on the CPU."""
-    return _filled(ReaderModel(_backbone(_record(folder, "reader"), folder)), folder)
+    model = _filled(ReaderModel(_backbone(_record(folder, "reader"), folder)), folder)
+    _check_tokenizer(model, folder)
+    return model
+
+
+def _check_tokenizer(model: PhraseModel | ReaderModel, folder: Path) -> None:
+    pieces, rows = Tokenizer(folder / "tokenizer.json").vocab_size, model.backbone.vocab_size
+    if pieces > rows:
+        raise ModelError(
+            f"{folder / 'tokenizer.json'}: not the tokenizer of this model, it has {pieces} pieces where the "
+            f"weights have {rows}; copy or train the model again"
+        )
 
 
 def _check_codec(codec: RowCodec, fingerprint: str, model: PhraseModel, path: Path, what: str) -> None:

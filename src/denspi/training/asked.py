@@ -21,7 +21,8 @@ from denspi.text.tokens import Tokenizer, Tokens
 from denspi.training.asker import Prompt
 from denspi.training.batches import Teacher
 from denspi.training.cloze import facts
-from denspi.training.examples import Example, ExampleQuestion, Limits, crop, make_examples
+from denspi.training.examples import Example, Limits, crop, make_examples
+from denspi.training.teacher import load_logits
 from denspi.vectors import MAX_PHRASE_WORDS, Floats
 
 ASKED, LOGITS = "asked.json.gz", "teacher.npz"
@@ -127,25 +128,14 @@ def load_asked(
     for folder in folders:
         articles = read_squad(folder / ASKED)
         found = make_examples(articles, tokenizer, limits, first_article)
-        answered = _logits(folder, [(e, q) for e in found for q in e.questions])
+        asked = [(e, q) for e in found for q in e.questions]
+        answered = load_logits(folder / LOGITS, asked, f"does not fit {ASKED}; make both again with [ask]")
         if not teacher.keys().isdisjoint(answered):
             raise ModelError(f"{folder / ASKED}: has questions of another folder; make it with another seed")
         examples += found
         teacher |= answered
         first_article += len(articles)
     return examples, teacher
-
-
-def _logits(folder: Path, questions: Sequence[tuple[Example, ExampleQuestion]]) -> dict[str, Teacher]:
-    with np.load(folder / LOGITS, allow_pickle=False) as arrays:
-        start, end = arrays["start"], arrays["end"]
-    borders = np.cumsum([0, *(len(e.tokens.word_starts) for e, _ in questions)])
-    if borders[-1] != len(start):
-        raise ModelError(f"{folder / LOGITS}: does not fit {ASKED}; make both again with [ask]")
-    return {
-        q.question_id: (start[a:b], end[a:b])
-        for (_, q), a, b in zip(questions, borders, borders[1:], strict=False)
-    }
 
 
 def best_phrase(start: Floats, end: Floats) -> tuple[int, int, float]:

@@ -26,7 +26,7 @@ from denspi.training.examples import Example
 
 _WIDEST = 6  # words on either side of an answer that training marks too: a region is asked about, not a word
 _CHOICES = 20  # the likeliest pieces, one of which is drawn
-_LONGEST = 32  # pieces of a question
+LONGEST = 32  # pieces of a question
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +170,12 @@ def write_questions(
     seed: int,
     temperature: float = 0.8,
     batch: int = 1024,
+    longest: int = LONGEST,
 ) -> list[str]:
-    """One question for each prompt, drawn at random; the same for the same seed and device."""
+    """One question for each prompt, drawn at random, of at most `longest` pieces.
+
+    The same for the same seed and device.
+    """
     device = model.bias.device
     model.eval()
     random = torch.Generator(device).manual_seed(seed)
@@ -180,7 +184,7 @@ def write_questions(
     for at in range(0, len(order), batch):
         chosen = order[at : at + batch]
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            rows = _written(model, tokenizer, [prompts[n] for n in chosen], temperature, random)
+            rows = _written(model, tokenizer, [prompts[n] for n in chosen], temperature, random, longest)
         for n, row in zip(chosen, rows.tolist(), strict=True):
             pieces = row[: row.index(tokenizer.sep_id)] if tokenizer.sep_id in row else row
             found[n] = tokenizer.decode(pieces)
@@ -193,6 +197,7 @@ def _written(
     prompts: Sequence[Prompt],
     temperature: float,
     random: torch.Generator,
+    longest: int,
 ) -> Tensor:
     """Pieces ``[prompt, piece]``, a separator after the last of each."""
     device = model.bias.device
@@ -205,9 +210,9 @@ def _written(
     read = seen.expand(-1, 1, ids.shape[1], -1)
     hidden = model.hidden(ids, types, read, past_key_values=cache)
     last = hidden[torch.arange(len(ids), device=device), lengths - 1]
-    pieces = torch.full((len(ids), _LONGEST), tokenizer.sep_id, device=device)
+    pieces = torch.full((len(ids), longest), tokenizer.sep_id, device=device)
     is_done = torch.zeros(len(ids), dtype=torch.bool, device=device)
-    for step in range(_LONGEST):
+    for step in range(longest):
         scores, choices = (model.logits(last).float() / temperature).topk(_CHOICES)
         drawn = torch.multinomial(scores.softmax(1), 1, generator=random)
         piece = choices.gather(1, drawn)[:, 0].masked_fill(is_done, tokenizer.sep_id)

@@ -19,6 +19,7 @@ from denspi.text.tokens import Tokenizer
 from denspi.training.examples import Example, ExampleQuestion, Limits, crop, occurrences
 from denspi.types import Document, Span
 
+_SHORTEST = 200  # characters of a paragraph that is worth sampling
 _SENTENCE = re.compile(r"[^\s.!?][^.!?]*(?:[.!?](?!\s+[A-Z\"“(])[^.!?]*)*[.!?]?")
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATE = re.compile(
@@ -74,11 +75,17 @@ def sample_paragraphs(paths: Sequence[Path], count: int, chance: random.Random) 
     return _sample(_numbered_paragraphs(paths), count, chance)
 
 
+def check_text(paths: Sequence[Path]) -> None:
+    """`InputError` where a corpus has nothing to sample: said before hours of training, not after them."""
+    if next(_numbered_paragraphs(paths), None) is None:
+        raise InputError(f"{', '.join(map(str, paths))}: no paragraph of at least {_SHORTEST} characters")
+
+
 def _numbered_paragraphs(paths: Sequence[Path]) -> Iterator[tuple[int, str]]:
     documents = (item for item in read_corpus(paths) if isinstance(item, Document))
     for number, document in enumerate(documents):
         for text in document.paragraph_texts():
-            if len(text) >= 200:
+            if len(text) >= _SHORTEST:
                 yield number, text
 
 

@@ -34,10 +34,10 @@ from denspi.dense.torch_encoder import torch_encoder
 from denspi.errors import InputError, MissingExtraError, ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
 from denspi.training.asked import articles_of, load_asked, make_prompts, save_asked
-from denspi.training.asker import AskerModel, AskerTask, write_questions
+from denspi.training.asker import LONGEST, AskerModel, AskerTask, write_questions
 from denspi.training.batches import Teacher
 from denspi.training.calibrate import calibrate
-from denspi.training.cloze import cloze_examples, sample_paragraphs
+from denspi.training.cloze import check_text, cloze_examples, sample_paragraphs
 from denspi.training.curves import draw_curves
 from denspi.training.examples import Example, is_held_out, make_examples
 from denspi.training.filter_stage import Reading, costs, finish_filter
@@ -58,7 +58,13 @@ from denspi.training.settings import (
     changed_since,
     what_counts,
 )
-from denspi.training.starting_point import find_tokenizer, starting_backbone, use_graphs
+from denspi.training.starting_point import (
+    check_limits,
+    check_tokenizer,
+    find_tokenizer,
+    starting_backbone,
+    use_graphs,
+)
 from denspi.training.teacher import ask_teacher, teacher_logits
 
 
@@ -129,6 +135,7 @@ class Run:
     def _ask(self, stage: AskStage) -> None:
         if self._is_done("ask"):
             return
+        check_text(stage.text)
         began, settings = time.monotonic(), self.settings
         torch.manual_seed(settings.seed)
         model = AskerModel(self._backbone()).to(self.device)
@@ -147,7 +154,8 @@ class Run:
         prompts = make_prompts(texts, self.tokenizer, settings.limits, stage.questions, settings.seed)
         flat = [prompt for each in prompts for prompt in each]
         say(f"ask: writing {len(flat)} questions about {len(paragraphs)} paragraphs")
-        written = iter(write_questions(model, self.tokenizer, flat, settings.seed))
+        longest = min(LONGEST, settings.limits.question_pieces)  # more would not fit behind a long paragraph
+        written = iter(write_questions(model, self.tokenizer, flat, settings.seed, longest=longest))
         articles = articles_of(paragraphs, ([next(written) for _ in each] for each in prompts), settings.seed)
         examples, logits = ask_teacher(settings.teacher, articles, settings.limits, self.device)
         return save_asked(self.output / "ask", articles, examples, logits, stage.confidence)
@@ -160,7 +168,8 @@ class Run:
                 f"{name}.loss.distillation needs a teacher; set teacher to a trained reader's folder"
             )
         if before:
-            model = load_phrase_model(self.output / before)
+            model = self._phrase_model(before, None)
+            check_limits(self.settings.limits, model.backbone, str(self.output / before))
             use_graphs(model, self.settings, self.device)
         else:
             torch.manual_seed(self.settings.seed)
@@ -241,12 +250,8 @@ class Run:
         """The model of the stage before, or the one that the settings name."""
         folder = self.output / before if before else given
         assert folder is not None
-        model = load_phrase_model(folder).to(self.device)
-        if (folder / "tokenizer.json").read_bytes() != self.tokenizer_path.read_bytes():
-            raise ModelError(
-                f"{folder}: its tokenizer is not that of {self.settings.encoder}; set encoder to it"
-            )
-        return model
+        check_tokenizer(folder, self.settings.encoder)
+        return load_phrase_model(folder).to(self.device)
 
     def _made_up(self, stage: PretrainStage) -> list[Example]:
         settings = self.settings
@@ -272,7 +277,13 @@ class Run:
         path = self.output / name / "scores.json"
         if not path.exists():
             return False
-        changed = changed_since(json.loads(path.read_text()).get("settings", {}), self.settings, name)
+        try:
+            record = json.loads(path.read_text())["settings"]
+            changed = changed_since(record, self.settings, name)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ModelError(
+                f"{path}: not what a stage leaves; remove {path.parent} to train it again"
+            ) from None
         otherwise = f" with {'; '.join(changed)}" if changed else ""
         say(f"{name}: done before{otherwise}; remove {self.output / name} to train it again")
         return True

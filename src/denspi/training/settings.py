@@ -204,8 +204,6 @@ class RunSettings:
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**63 or not 0 < self.held_out_share < 1:
             raise ValueError("seed lies in [0, 2**63), held_out_share between 0 and 1")
-        if not any(getattr(self, name) for name in _STAGES):
-            raise ValueError("no stage to run: add a table such as [reader] or [phrase]")
         if self.lstm and self.start:
             raise ValueError("lstm and start both say where the encoder comes from: choose one of them")
         if self.lstm and self.export:
@@ -233,6 +231,8 @@ class RunSettings:
             has_model = has_model or last is not None
         if self.export and not (has_model or self.reader):
             raise ValueError("export has nothing to export: train a model, or name one in [calibrate]")
+        if not any(getattr(self, name) for name in _STAGES):
+            raise ValueError("no stage to run: add a table such as [reader] or [phrase]")
 
 
 _STAGES = ("reader", "ask", "pretrain", "phrase", "negatives", "filter", "calibrate", "export")

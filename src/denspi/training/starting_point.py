@@ -12,6 +12,7 @@ from denspi.dense.lstm import LstmBackbone, LstmSettings
 from denspi.dense.model_folder import load_reader_model
 from denspi.errors import ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
+from denspi.training.examples import Limits
 from denspi.training.graphs import GraphReplay
 from denspi.training.settings import RunSettings
 
@@ -37,14 +38,13 @@ def starting_backbone(settings: RunSettings, tokenizer: Tokenizer, device: torch
     """A backbone as the settings want it; it takes their longest input, and every piece of the tokenizer."""
     backbone: AnyBackbone
     if settings.start:
+        check_tokenizer(settings.start, settings.encoder)
         backbone = load_reader_model(settings.start).backbone
     elif settings.lstm:
         backbone = _lstm(settings.lstm, settings.encoder, tokenizer)
     else:
         backbone = load_backbone(settings.encoder)
-    needed = settings.limits.paragraph_pieces + settings.limits.question_pieces + 4
-    if needed > backbone.max_pieces:
-        raise SettingsError(f"limits: {needed} pieces do not fit the encoder's {backbone.max_pieces}")
+    check_limits(settings.limits, backbone, "the encoder")
     if tokenizer.vocab_size > backbone.vocab_size:
         raise ModelError(
             f"{settings.start or settings.encoder}: weights do not fit the tokenizer of {settings.encoder}, "
@@ -52,6 +52,20 @@ def starting_backbone(settings: RunSettings, tokenizer: Tokenizer, device: torch
         )
     use_graphs(backbone, settings, device)
     return backbone
+
+
+def check_tokenizer(folder: Path, encoder: str) -> None:
+    """A model goes on with the pieces that it was trained with: its table knows no others."""
+    path = folder / "tokenizer.json"
+    if path.exists() and path.read_bytes() != find_tokenizer(encoder).read_bytes():
+        raise ModelError(f"{folder}: its tokenizer is not that of {encoder}; set encoder to it")
+
+
+def check_limits(limits: Limits, backbone: AnyBackbone, whose: str) -> None:
+    """The longest pair of question and paragraph has a place for each of its pieces."""
+    needed = limits.paragraph_pieces + limits.question_pieces + 4
+    if needed > backbone.max_pieces:
+        raise SettingsError(f"limits: {needed} pieces do not fit {whose}'s {backbone.max_pieces}; lower them")
 
 
 def _lstm(settings: LstmSettings, encoder: str, tokenizer: Tokenizer) -> LstmBackbone:

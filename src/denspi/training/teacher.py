@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from denspi.dense.model_folder import load_reader_model
 from denspi.errors import ModelError
 from denspi.text.tokens import Tokenizer
 from denspi.training.batches import Teacher
-from denspi.training.examples import Example, Limits, make_examples
+from denspi.training.examples import Example, ExampleQuestion, Limits, make_examples
 from denspi.training.processes import is_first, say, wait
 from denspi.training.reader_task import read_pairs
+from denspi.training.starting_point import check_limits
 from denspi.vectors import Floats
 
 
@@ -33,15 +35,29 @@ def teacher_logits(
     if is_first() and not path.exists():
         _ask(folder, path, articles, examples, limits, device)
     wait()
-    with np.load(path, allow_pickle=False) as arrays:
-        start, end = arrays["start"], arrays["end"]
     asked = [(e, q) for e in examples for q in e.questions if q.gold]
-    borders = np.cumsum([0, *(len(e.tokens.word_starts) for e, _ in asked)])
-    if borders[-1] != len(start):
-        raise ModelError(f"{path}: was made for other data; remove it to make it again")
+    return load_logits(path, asked, "was made for other data; remove it to make it again")
+
+
+def load_logits(
+    path: Path, questions: Sequence[tuple[Example, ExampleQuestion]], otherwise: str
+) -> dict[str, Teacher]:
+    """By question id, from a file with the logits of all words, question after question.
+
+    `otherwise` says what it is where it does not fit them, and what to do then.
+    """
+    borders = np.cumsum([0, *(len(e.tokens.word_starts) for e, _ in questions)])
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            start, end = arrays["start"], arrays["end"]
+        fits = start.shape == end.shape == (borders[-1],)
+    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        fits = False
+    if not fits:
+        raise ModelError(f"{path}: {otherwise}")
     return {
         q.question_id: (start[a:b], end[a:b])
-        for (_, q), a, b in zip(asked, borders, borders[1:], strict=False)
+        for (_, q), a, b in zip(questions, borders, borders[1:], strict=False)
     }
 
 
@@ -50,6 +66,7 @@ def ask_teacher(
 ) -> tuple[list[Example], Iterator[tuple[Floats, Floats]]]:
     """The examples of `articles` in the teacher's pieces, and its word logits for all their questions."""
     model, tokenizer = load_reader_model(folder).to(device), Tokenizer(folder / "tokenizer.json")
+    check_limits(limits, model.backbone, str(folder))
     examples = make_examples(articles, tokenizer, limits)
     pairs = [(e, q) for e in examples for q in e.questions]
     say(f"teacher: reading {len(pairs)} pairs")
@@ -75,5 +92,8 @@ def _ask(
     sides = [pair for q, pair in zip(asked, logits, strict=True) if q.gold]
     half_written = path.with_name(f"half-written-{os.getpid()}.npz")  # runs that begin together both ask
     flat = [np.concatenate([s[side] for s in sides]).astype(np.float16) for side in (0, 1)]
-    np.savez(half_written, start=flat[0], end=flat[1])
-    os.replace(half_written, path)
+    try:
+        np.savez(half_written, start=flat[0], end=flat[1])
+        os.replace(half_written, path)
+    finally:
+        half_written.unlink(missing_ok=True)
