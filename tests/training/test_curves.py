@@ -57,6 +57,27 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "log.jsonl").write_text("[1, 2]\n")
     with pytest.raises(InputError, match="not a training log"):
         curves.draw_curves(tmp_path)
+    capsys.readouterr()
+    assert curves.main([str(tmp_path / "log.jsonl")]) == 2
+    assert "log.jsonl/log.jsonl: there is no such log; name the folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_without_a_folder_the_usage_is_said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert curves.main(arguments) == 2
+    assert "usage: python -m denspi.training.curves FOLDER..." in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read_only(*_: object) -> None:
+        raise OSError(30, "Read-only file system", "curves.png")
+
+    save_log(tmp_path, RECORDS)
+    monkeypatch.setattr("os.replace", read_only)
+    assert curves.main([str(tmp_path)]) == 2
+    assert capsys.readouterr().err == "denspi: curves.png: Read-only file system\n"
 
 
 def test_without_matplotlib_there_is_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ def read_log(path: Path) -> Curves:
 def _records(path: Path) -> Iterator[dict[str, float]]:
     try:
         lines = path.read_text().splitlines(keepends=True)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"{path}: there is no such log; name the folder of a stage") from None
     # The last line of a run that is killed, or still going on, may be half-written.
     return (json.loads(line) for line in lines if line.endswith("\n"))
@@ -158,10 +158,15 @@ def _coloured(curves: Mapping[str, Points]) -> Iterator[tuple[str, str]]:
 def main(folders: Sequence[str]) -> int:
     """Draw each folder's log and name what was written."""
     try:
+        if not folders or any(folder.startswith("-") for folder in folders):
+            raise InputError("usage: python -m denspi.training.curves FOLDER..., each the folder of a stage")
         for folder in folders:
             print(draw_curves(Path(folder)))
     except DenspiError as error:
         print(f"denspi: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"denspi: {error.filename or folder}: {error.strerror or error}", file=sys.stderr)
         return 2
     return 0
 
