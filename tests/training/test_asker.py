@@ -213,4 +213,4 @@ def test_a_corpus_without_paragraphs_is_refused_before_training(tiny: Path, tmp_
     table = settings(tiny, teacher="never looked for", ask={"text": [str(tmp_path / "text")]})
     with pytest.raises(InputError, match="text: no paragraph of at least 200 characters"):
         Run(from_table(RunSettings, table), tmp_path / "run").run()
-    assert not (tmp_path / "run").exists()
+    assert not (tmp_path / "run" / "ask").exists()

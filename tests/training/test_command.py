@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from denspi.errors import DenspiError, InputError, MissingExtraError, StoppedError
+from denspi.errors import DenspiError, InputError, MissingExtraError, SettingsError, StoppedError
 from denspi.training import __main__ as module
 from denspi.training import command, run
 
@@ -85,6 +86,16 @@ def test_an_output_that_cannot_be_written_is_refused_at_once(
             "log.jsonl: No space left on device; once that is put right, go on with --resume",
         ),
         (OSError(errno.ENOSPC, "No space left on device"), InputError, "out: No space left on device;"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "/tmp/x/model.onnx", None, "out/model.onnx"),
+            InputError,
+            "out/model.onnx: No space left on device;",  # a copy that could be read, and not be written
+        ),
+        (
+            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 MiB\nand much advice"),
+            SettingsError,
+            "the GPU's memory does not suffice; lower batch of the stage, or limits",
+        ),
     ],
 )
 def test_how_a_run_ends(

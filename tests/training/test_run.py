@@ -1,5 +1,6 @@
 """Whole runs on the CPU: they learn, stop and go on, and say what is wrong."""
 
+import errno
 import json
 import os
 import shutil
@@ -17,12 +18,13 @@ from safetensors.torch import load_file, save_file
 from tests.tiny import settings
 
 from denspi.dense.model_folder import load_phrase_model, load_reader_model
-from denspi.errors import DenspiError, ModelError
+from denspi.errors import DenspiError, MissingExtraError, ModelError
 from denspi.settings import from_table
 from denspi.training import __main__ as command
 from denspi.training.examples import is_held_out
 from denspi.training.loop import fit
 from denspi.training.phrase_task import PhraseTask
+from denspi.training.processes import alone_in
 from denspi.training.progress import Progress
 from denspi.training.reader_task import ReaderTask
 from denspi.training.run import Run
@@ -487,3 +489,91 @@ def test_too_few_batches_for_the_processes_is_said(
     monkeypatch.setattr(PhraseTask, "order", lambda self, epoch: [])
     with pytest.raises(DenspiError, match="an epoch has 0 batches, too few for 1 processes"):
         train(settings(tiny, phrase={"batch": 4}), tmp_path)
+
+
+def not_numbers(patch: pytest.MonkeyPatch, after: int) -> None:
+    """The loss of step `after` + 1 is not a number, and so are all weights from there on."""
+    loss, calls = PhraseTask.loss, 0
+
+    def diverged(self: Any, batch: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        found, shown = loss(self, batch)
+        return found * (torch.nan if calls > after else 1), shown
+
+    patch.setattr(PhraseTask, "loss", diverged)
+
+
+@pytest.mark.parametrize("every_seconds", [0, 1000])
+def test_weights_that_are_no_numbers_are_neither_kept_nor_a_model(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every_seconds: int
+) -> None:
+    """Seen when a checkpoint is due, or at the end of the epoch at the latest."""
+    loop = {**LOOP, "checkpoint_every_seconds": every_seconds}
+    not_numbers(monkeypatch, 6)
+    with pytest.raises(DenspiError, match="weights were not finite any more"):
+        train(settings(tiny, phrase={"batch": 4, "loop": loop}), tmp_path)
+    folder = tmp_path / "phrase"
+    assert not (folder / "model.safetensors").exists()
+    assert not (folder / "scores.json").exists()
+    if every_seconds == 0:
+        assert torch.load(folder / "checkpoint.pt")["step"] == 6
+
+
+def test_two_runs_do_not_share_a_folder(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = save_toml(tmp_path / "run.toml", settings(tiny, reader={"batch": 60, "loop": {"epochs": 1}}))
+    with alone_in(tmp_path / "out"):
+        assert run_command(monkeypatch, config, "--output", tmp_path / "out", "--resume") == 2
+        said = capsys.readouterr().err.splitlines()[-1]
+        assert said.startswith(f"denspi: {tmp_path / 'out'}: process {os.getpid()} on ")
+        assert said.endswith(" is training into it; wait for it to finish, or stop it")
+        assert not (tmp_path / "out" / "reader").exists()
+    assert run_command(monkeypatch, config, "--output", tmp_path / "out") == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["reader"]
+
+
+def test_where_files_cannot_be_locked_training_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    with alone_in(tmp_path), alone_in(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("name", ["onnx", "onnxscript", "onnxruntime"])
+def test_what_export_needs_is_missed_before_training(
+    tiny: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    config = save_toml(tmp_path / "run.toml", settings(tiny, reader={"loop": {"epochs": 1}}, export={}))
+    assert run_command(monkeypatch, config, "--output", tmp_path / "out") == 2
+    assert capsys.readouterr().err == f"denspi: {MissingExtraError('[export]', 'train')}\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_checkpoint_that_was_being_written_goes_with_the_others(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "reader").mkdir()
+    (tmp_path / "reader" / "checkpoint.tmp").write_bytes(b"half of one, the process was killed")
+    train(settings(tiny, reader={"batch": 60, "loop": {"epochs": 1}}), tmp_path)
+    assert not list((tmp_path / "reader").glob("checkpoint.*"))
+    assert "\nreader: done, " in capsys.readouterr().err
+
+
+def test_a_lonely_variable_of_a_scheduler_is_one_line(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.delenv("RANK", raising=False)
+    with pytest.raises(DenspiError, match="WORLD_SIZE is 2, and what goes with it is not set; start with"):
+        train(settings(tiny, reader={}), tmp_path)

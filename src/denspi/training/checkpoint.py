@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import torch
 import torch.distributed as dist
 
-from denspi.errors import ModelError
+from denspi.errors import ModelError, SettingsError
 
 
 class Part(Protocol):
@@ -49,7 +49,8 @@ class Checkpoint:
             self.save(step)
 
     def save(self, step: int) -> None:
-        """Write the state after `step`."""
+        """Write the state after `step`; what cannot be gone on from does not replace what can."""
+        check_finite(self.parts["model"], step, self.path.parent)
         randoms = [_random_state()]
         if self.world > 1:
             randoms = [{}] * self.world
@@ -90,6 +91,15 @@ class Checkpoint:
                 raise ModelError(
                     f"{self.path}: was made with {name} = {before!r}, now {now!r}; remove it to start again"
                 )
+
+
+def check_finite(model: Part, step: int, folder: Path) -> None:
+    """One gradient that is not a number makes all weights so, and no later step brings them back."""
+    if not all(torch.isfinite(weight).all() for weight in model.state_dict().values()):
+        raise SettingsError(
+            f"{folder}: weights were not finite any more at step {step}; "
+            f"lower loop.learning_rate, remove {folder} and train it again"
+        )
 
 
 def _write(content: dict[str, Any], path: Path) -> None:

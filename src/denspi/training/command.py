@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from denspi.errors import InputError, MissingExtraError, StoppedError
+from denspi.errors import InputError, MissingExtraError, SettingsError, StoppedError
 from denspi.settings import load_settings
 
 TRACES = ("log.jsonl", "checkpoint.pt", "scores.json")  # any of them in a stage's folder: a run was here
@@ -26,7 +26,8 @@ def train(config: Path, output: Path, overrides: Sequence[str] = (), is_resumed:
     except BrokenPipeError:  # nobody reads what we say; the caller knows what becomes of that
         raise
     except OSError as error:
-        finding = f"{error.filename or output}: {error.strerror or error}"
+        where = error.filename2 or error.filename or output  # of a copy, what could not be written
+        finding = f"{where}: {error.strerror or error}"
         raise InputError(f"{finding}; once that is put right, go on with --resume") from error
 
 
@@ -47,6 +48,7 @@ def _check_output(output: Path, is_resumed: bool) -> None:
 
 def _run(config: Path, output: Path, overrides: Sequence[str]) -> None:
     try:
+        import torch
         import torch.distributed as dist
 
         from denspi.training.run import Run
@@ -57,6 +59,10 @@ def _run(config: Path, output: Path, overrides: Sequence[str]) -> None:
         raise MissingExtraError("training", "train") from error
     try:
         Run(load_settings(config, RunSettings, overrides), output).run()
+    except torch.OutOfMemoryError as error:
+        raise SettingsError(
+            "the GPU's memory does not suffice; lower batch of the stage, or limits"
+        ) from error
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()

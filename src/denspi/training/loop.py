@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from denspi.errors import SettingsError
-from denspi.training.checkpoint import Checkpoint, Part
+from denspi.training.checkpoint import Checkpoint, Part, check_finite
 from denspi.training.progress import Progress
 
 
@@ -129,6 +129,7 @@ def fit(
                 if step % steps_per_epoch:  # at the end of an epoch: once it is validated
                     checkpoint.save_if_due(step, settings.checkpoint_every_seconds)
             if step == total or (epoch + 1) % settings.validate_every_epochs == 0:
+                check_finite(model, step, folder)
                 progress.validating(epoch + 1)
                 with average.in_place():
                     scores = evaluated(model, task.validate)

@@ -1,19 +1,33 @@
-"""One process or several: which device this one trains on, who speaks, and how they wait for each other."""
+"""One process or several: which device this one trains on, who speaks, and how they wait for each other.
+
+Runs that know nothing of each other are kept apart here too.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
+
+from denspi.errors import SettingsError
+from denspi.index.locks import NO_WAIT, lock_file
 
 
 def choose_device() -> torch.device:
     """One process per GPU under torchrun, else the one GPU, else the CPU."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world > 1 and not dist.is_initialized():
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        try:
+            dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        except ValueError:  # a scheduler's variable; torchrun sets all of them
+            raise SettingsError(
+                f"WORLD_SIZE is {world}, and what goes with it is not set; start with torchrun, or unset it"
+            ) from None
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
         torch.backends.cuda.matmul.allow_tf32 = True
@@ -21,6 +35,22 @@ def choose_device() -> torch.device:
         torch.backends.cuda.enable_cudnn_sdp(False)
         return torch.device("cuda", torch.cuda.current_device())
     return torch.device("cpu")
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Within the block no other run may write to `folder`; the processes of one run count as one."""
+    lock, path = None, folder / ".lock"
+    if is_first():
+        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # some network file systems know no locks: nobody is kept out
+            lock = lock_file(path, NO_WAIT, "training into")
+    try:
+        yield
+    finally:
+        if lock is not None:
+            path.unlink(missing_ok=True)
+            lock.release()
 
 
 def is_first() -> bool:

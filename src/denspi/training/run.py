@@ -20,6 +20,7 @@ import os
 import random
 import time
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ from denspi.training.filter_stage import Reading, costs, finish_filter
 from denspi.training.filter_task import FilterTask
 from denspi.training.loop import Task, evaluated, fit
 from denspi.training.phrase_task import PhraseTask
-from denspi.training.processes import choose_device, is_first, say, wait
+from denspi.training.processes import alone_in, choose_device, is_first, say, wait
 from denspi.training.reader_task import ReaderTask
 from denspi.training.settings import (
     AskStage,
@@ -73,6 +74,8 @@ class Run:
 
     def __init__(self, settings: RunSettings, output: Path) -> None:
         self.settings, self.output = settings, output
+        if settings.export:
+            _check_export()
         self.device = choose_device()
         self.tokenizer_path = find_tokenizer(settings.encoder)
         self.tokenizer = Tokenizer(self.tokenizer_path)
@@ -103,6 +106,10 @@ class Run:
 
     def run(self) -> None:
         """Run the stages that the settings name."""
+        with alone_in(self.output):
+            self._run()
+
+    def _run(self) -> None:
         if self.settings.reader:
             self._reader(self.settings.reader)
         if self.settings.ask:
@@ -321,10 +328,17 @@ class Run:
         half_written = folder / "scores.tmp"  # an empty one, on a full disk, is no sign of a done stage
         half_written.write_text(json.dumps(record, indent=1) + "\n")
         os.replace(half_written, folder / "scores.json")
-        (folder / "checkpoint.pt").unlink(missing_ok=True)
+        for suffix in (".pt", ".tmp"):  # the second, where a process was killed in writing
+            (folder / f"checkpoint{suffix}").unlink(missing_ok=True)
         try:
             if (folder / "log.jsonl").exists():  # not every stage has steps
                 draw_curves(folder)
         except MissingExtraError as error:
             say(f"{folder / 'curves.png'}: not drawn, {error}")
         say(f"{name}: done, {json.dumps({k: v for k, v in record.items() if k != 'settings'})}")
+
+
+def _check_export() -> None:
+    """Said before hours of training, not after them: torch alone is enough for everything else."""
+    if not all(find_spec(name) for name in ("onnx", "onnxscript", "onnxruntime")):
+        raise MissingExtraError("[export]", "train")
