@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -93,6 +95,7 @@ def test_a_torch_reader_is_to_be_exported(
         ({"--data": "nowhere.json"}, "nowhere.json: no such file or folder"),
         ({"--predictions": "nowhere/p.json"}, "nowhere/p.json: there is no folder nowhere"),
         ({"--predictions": "."}, ".: is a folder; name a file"),
+        ({"--predictions": "/dev/null"}, "/dev/null: is no regular file; name one"),
         ({"--limit": "0"}, "Invalid value for '--limit': "),
     ],
 )
@@ -114,6 +117,39 @@ def test_data_without_an_answered_question(
     empty.write_text('{"data": [{"title": "t", "paragraphs": [{"context": "text", "qas": []}]}]}')
     assert cli.run(["evaluate", "reading", "--data", str(empty), "--model", model]) == 2
     assert capsys.readouterr().err == f"denspi: {empty}: holds no question with an answer\n"
+
+
+def test_a_full_disk_does_not_take_the_scores_with_it(
+    model: str,
+    facts: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    path = tmp_path / "p.json"
+    arguments = ["--data", facts, "--model", model, "--json", "--predictions", str(path)]
+    assert cli.run(["evaluate", "reading", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["questions"] == 18
+    assert captured.err == f"denspi: {path}: cannot be written: No space left on device\n"
+    assert [each.name for each in tmp_path.iterdir()] == ["facts.json"]
+
+
+def test_half_of_a_surrogate_pair_is_written_as_json_writes_it(
+    model: str, facts: str, tmp_path: Path
+) -> None:
+    content = json.loads(Path(facts).read_text())
+    paragraph = content["data"][0]["paragraphs"][0]
+    paragraph["context"] = "\ud800"
+    Path(facts).write_text(json.dumps(content))
+    path = tmp_path / "p.json"
+    arguments = ["--data", facts, "--model", model, "--limit", "1", "--predictions", str(path)]
+    assert cli.run(["evaluate", "reading", *arguments]) == 0
+    assert json.loads(path.read_text()) == {paragraph["qas"][0]["id"]: "\ud800"}
 
 
 def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

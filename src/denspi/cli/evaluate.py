@@ -17,7 +17,7 @@ import typer
 
 from denspi.cli.indexing import IndexFolder
 from denspi.cli.progress import progress_bar
-from denspi.errors import InputError, StoppedError
+from denspi.errors import InputError, StoppedError, StorageError
 
 if TYPE_CHECKING:
     from denspi.corpus.squad import SquadArticle
@@ -82,12 +82,12 @@ def reading_command(
             shown = progress.questions
 
         result = evaluate_reading(answerer, articles, on_progress)
-    if predictions is not None:
-        _write_json(predictions, result.predictions)
     if as_json:
-        print(json.dumps(_as_json(result, model), ensure_ascii=False))
+        print(json.dumps(_as_json(result, model), ensure_ascii=False), flush=True)
     else:
         _print_result(result)
+    if predictions is not None:  # last: a full disk must not take the scores with it
+        _write_json(predictions, result.predictions)
 
 
 @evaluate_app.command("open")
@@ -223,6 +223,8 @@ def _check_writable(path: Path) -> None:
         raise InputError(f"{path}: there is no folder {path.parent}")
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name a file")
+    if path.exists() and not path.is_file():  # a file would take the place of /dev/null
+        raise InputError(f"{path}: is no regular file; name one")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise InputError(f"{path}: cannot be written, {path.parent} is not writable")
 
@@ -231,7 +233,10 @@ def _write_json(path: Path, content: dict[str, str]) -> None:
     """All of the file or none: an interrupted run leaves what was there."""
     half_written = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        half_written.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
+        # Escaped: a text may hold half of a surrogate pair, which JSON can write and UTF-8 cannot.
+        half_written.write_text(json.dumps(content) + "\n", encoding="utf-8")
         os.replace(half_written, path)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
         half_written.unlink(missing_ok=True)
