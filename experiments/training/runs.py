@@ -103,20 +103,40 @@ def main() -> int:
     arguments = parser.parse_args()
     if unknown := [name for name in arguments.names if name not in RUNS]:
         parser.error(f"no run {unknown[0]!r}; --list shows them")
+    if arguments.jobs < 1:
+        parser.error("--jobs counts from 1")
+    if not (arguments.names or arguments.list or arguments.collect):
+        parser.error("name a run, or give --list or --collect")
     if arguments.list:
         for name in RUNS:
             print(f"{name:28} {command(name)}")
-    failed = train(arguments.names, arguments) if arguments.names else []
+    try:
+        failed = train(arguments.names, arguments) if arguments.names else []
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on", file=sys.stderr)
+        return 130
     if arguments.collect:
         print(", ".join(collect(arguments.output, RESULTS)) or "nothing new", file=sys.stderr)
-    print(*(f"{name}: failed" for name in failed), sep="\n", end="", file=sys.stderr)
+    for name in failed:
+        print(f"{name}: failed", file=sys.stderr)
     return 1 if failed else 0
 
 
 def train(names: list[str], arguments: argparse.Namespace) -> list[str]:
     """Run what is not done yet, at most `jobs` at a time, each after what it needs; those that failed."""
-    waiting = [name for name in in_order(names) if not is_done(name, arguments.output)]
     running: dict[str, subprocess.Popen[bytes]] = {}
+    try:
+        return train_until_done(names, arguments, running)
+    except KeyboardInterrupt:  # the runs have heard it too, and say how to go on
+        for process in running.values():
+            process.wait()
+        raise
+
+
+def train_until_done(
+    names: list[str], arguments: argparse.Namespace, running: dict[str, subprocess.Popen[bytes]]
+) -> list[str]:
+    waiting = [name for name in in_order(names) if not is_done(name, arguments.output)]
     failed: list[str] = []
     while waiting or running:
         for name in list(waiting):

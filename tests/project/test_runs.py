@@ -90,3 +90,36 @@ def test_runs_begin_after_what_they_need_and_not_too_many_at_once(
         assert done.issuperset(SCRIPT.RUNS[name].needs)
     assert SCRIPT.train(["ask", "reader-small"], given) == []
     assert len(begun) == 5  # nothing is done twice
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [([], "name a run, or give --list or --collect"), (["small", "--jobs", "0"], "--jobs counts from 1")],
+)
+def test_bad_use_is_said(
+    arguments: list[str], line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["runs.py", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        SCRIPT.main()
+    assert line in capsys.readouterr().err
+
+
+def test_ctrl_c_waits_for_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def play(name: str, arguments: Namespace) -> subprocess.Popen[bytes]:
+        begun.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.2)"]))
+        return begun[-1]
+
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SCRIPT, "begin", play)
+    monkeypatch.setattr(SCRIPT.time, "sleep", interrupted)
+    monkeypatch.setattr(sys, "argv", ["runs.py", "reader-small", "--output", str(tmp_path)])
+    assert SCRIPT.main() == 130
+    assert [process.returncode for process in begun] == [0]
+    assert capsys.readouterr().err == "interrupted; the same command goes on\n"
