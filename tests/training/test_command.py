@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from denspi.errors import DenspiError, InputError, MissingExtraError, SettingsError, StoppedError
+from denspi.errors import DenspiError, InputError, MissingExtraError, SettingsError, StoppedError, WorkerError
 from denspi.training import __main__ as module
 from denspi.training import command, run
 
@@ -96,6 +96,11 @@ def test_an_output_that_cannot_be_written_is_refused_at_once(
             SettingsError,
             "the GPU's memory does not suffice; lower batch of the stage, or limits",
         ),
+        (
+            RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed. "),
+            WorkerError,
+            "a process that prepares batches has died, perhaps for want of memory; lower loop.workers,",
+        ),
     ],
 )
 def test_how_a_run_ends(
@@ -113,9 +118,10 @@ def test_how_a_run_ends(
 
 
 def test_a_bug_is_not_hidden(config: Path, tmp_path: Path, fake_run: type[FakeRun]) -> None:
-    fake_run.error = ZeroDivisionError()
-    with pytest.raises(ZeroDivisionError):
-        command.train(config, tmp_path / "out")
+    for bug in (ZeroDivisionError("division by zero"), RuntimeError("index out of range")):
+        fake_run.error = bug
+        with pytest.raises(type(bug), match=str(bug)):
+            command.train(config, tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["torch", "transformers", "safetensors"])

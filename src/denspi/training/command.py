@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from denspi.errors import InputError, MissingExtraError, SettingsError, StoppedError
+from denspi.errors import InputError, MissingExtraError, SettingsError, StoppedError, WorkerError
 from denspi.settings import load_settings
 
 TRACES = ("log.jsonl", "checkpoint.pt", "scores.json")  # any of them in a stage's folder: a run was here
@@ -62,6 +62,13 @@ def _run(config: Path, output: Path, overrides: Sequence[str]) -> None:
     except torch.OutOfMemoryError as error:
         raise SettingsError(
             "the GPU's memory does not suffice; lower batch of the stage, or limits"
+        ) from error
+    except RuntimeError as error:
+        if "DataLoader worker" not in str(error):  # torch has no class for it
+            raise
+        raise WorkerError(
+            "a process that prepares batches has died, perhaps for want of memory; lower loop.workers, "
+            "and go on with --resume"
         ) from error
     finally:
         if dist.is_initialized():
