@@ -14,12 +14,16 @@ from denspi.corpus.squad import SquadAnswer, SquadArticle, SquadParagraph, Squad
 from denspi.dense.backbone import load_backbone
 from denspi.dense.model import PhraseModel, PhraseSettings
 from denspi.dense.phrases import phrase_logits, word_parts
+from denspi.dense.torch_encoder import torch_encoder
+from denspi.search.scoring import phrase_scores
 from denspi.text.tokens import Tokenizer
+from denspi.training.batches import phrase_batch
 from denspi.training.examples import Example, Limits, make_examples
 from denspi.training.loop import LoopSettings, fit
 from denspi.training.negatives import INTRUDERS
 from denspi.training.phrase_task import PhraseTask, phrase_losses
 from denspi.training.settings import PhraseLoss, PhraseStage
+from denspi.vectors import MAX_PHRASE_WORDS
 
 
 @pytest.mark.parametrize("negatives", ["paper", "similar_question"])
@@ -81,6 +85,37 @@ def test_the_loss_is_traced_whole_for_all_sizes(
         for plain, other in zip(*seen, strict=True):
             assert torch.allclose(plain, other, atol=1e-5)
     assert traces.frame_count <= 2  # with questions that have no answer, and without
+
+
+def test_what_is_trained_is_what_is_searched(tiny: Path, tokenizer: Tokenizer) -> None:
+    """Every phrase has the score that a search gives it: words of several pieces, and borders within one."""
+    contexts = ["zoe42 lives in qx9 , 42nd street", "\u200bada\u200blives in oslo", "who"]
+    paragraphs = tuple(
+        SquadParagraph(context, (SquadQuestion(context, f"who is {context} ?", (SquadAnswer(answer, 0),)),))
+        for context, answer in zip(contexts, ("qx9", "oslo", "who"), strict=True)
+    )
+    batch = phrase_batch(make_examples([SquadArticle("A", paragraphs)], tokenizer, Limits()), tokenizer)
+    model = PhraseModel(load_backbone(str(tiny / "still")), PhraseSettings(4, "product")).eval()
+    with torch.no_grad():
+        _, _, trained = phrase_logits(
+            model.questions(batch.question_ids, batch.question_mask),
+            word_parts(
+                model.paragraphs(batch.paragraph_ids, batch.paragraph_mask),
+                batch.first_piece,
+                batch.last_piece,
+            ),
+            batch.first_piece >= 0,
+            batch.last_piece >= 0,
+            MAX_PHRASE_WORDS,
+        )
+    encoder = torch_encoder(model, tokenizer)
+    questions = encoder.encode_questions([f"who is {context} ?" for context in contexts])
+    for number, paragraph in enumerate(encoder.encode_paragraphs(contexts)):
+        words = len(paragraph)
+        searched = phrase_scores(questions, paragraph)
+        np.testing.assert_allclose(trained[:, number, :words].numpy(), searched, atol=1e-4)
+        assert (trained[:, number, words:] == -torch.inf).all()
+    assert (batch.first_piece[1] == -1).any()
 
 
 def different_questions(examples: list[Example]) -> list[Example]:
