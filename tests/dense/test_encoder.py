@@ -20,6 +20,8 @@ TEXTS = [
     "  \n",
     "dov lives in lima . " * 30,  # 150 pieces: more than the encoder's 128 positions
     "elif works as a nurse in graz and finn in cork .",
+    "cafe\u0301\r\n\u200bna\u00efve\u200b \U0001d4b3 \U0001f469\u200d\U0001f680 \u0301 \ufeff\x00 5\u00b2 "
+    + "z" * 150,
 ]
 FIELDS = ("starts", "ends", "start_keys", "end_keys", "start_logits", "end_logits")
 
