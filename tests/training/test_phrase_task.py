@@ -59,6 +59,38 @@ def test_questions_without_an_answer_enter_the_reading_loss_alone(
     assert seen > 5
 
 
+def test_the_loss_has_the_weights_and_the_temperature_of_the_settings(
+    tiny: Path, examples: list[Example], tokenizer: Tokenizer
+) -> None:
+    model = PhraseModel(load_backbone(str(tiny / "still")), PhraseSettings(4)).eval()
+    words = {q.question_id: len(e.tokens.word_starts) for e in examples for q in e.questions}
+    teacher = {name: (np.arange(n, dtype=np.float16), np.zeros(n, np.float16)) for name, n in words.items()}
+    told = []
+    for temperature in (1.0, 3.0):
+        loss = PhraseLoss(reading=2.0, in_batch=0.5, distillation=0.25, temperature=temperature)
+        task = PhraseTask(model, tokenizer, examples, [], PhraseStage(loss=loss), 1, teacher)
+        total, parts = task.loss(task.collate([0, 1, 2], 0))
+        expected = 2 * parts["reading"] + 0.5 * parts["in_batch"] + 0.25 * parts["distillation"]
+        torch.testing.assert_close(total, expected)
+        told.append(parts)
+    assert torch.equal(told[0]["reading"], told[1]["reading"])
+    assert not torch.allclose(told[0]["distillation"], told[1]["distillation"], rtol=0.05)
+
+
+def test_asked_paragraphs_are_drawn_anew_beside_all_written_ones(
+    tiny: Path, examples: list[Example], tokenizer: Tokenizer
+) -> None:
+    written, asked = examples[:7], examples[7:37]
+    model = PhraseModel(load_backbone(str(tiny / "still")), PhraseSettings(4))
+    task = PhraseTask(model, tokenizer, written, [], PhraseStage(batch=4, asked=10), 1, None, asked)
+    epochs = [{n for batch in task.order(epoch) for n in batch} for epoch in range(3)]
+    for numbers in epochs:
+        assert set(range(7)) < numbers
+        assert len(numbers) == 17
+    assert len(set.union(*epochs)) > 27
+    assert task.order(1) == task.order(1)
+
+
 def test_the_loss_is_traced_whole_for_all_sizes(
     tiny: Path, examples: list[Example], tokenizer: Tokenizer
 ) -> None:
