@@ -21,7 +21,8 @@ from denspi.text.tokens import Tokenizer, Tokens
 from denspi.training.asker import Prompt
 from denspi.training.batches import Teacher
 from denspi.training.cloze import facts
-from denspi.training.examples import Example, ExampleQuestion, Limits, crop, make_examples
+from denspi.training.examples import Example, Limits, crop, make_examples
+from denspi.training.teacher import load_logits, save_logits
 from denspi.vectors import MAX_PHRASE_WORDS, Floats
 
 ASKED, LOGITS = "asked.json.gz", "teacher.npz"
@@ -103,7 +104,7 @@ def save_asked(
                 span = int(example.tokens.word_starts[first]), int(example.tokens.word_ends[last])
                 answer = {"text": paragraph.context[slice(*span)], "answer_start": span[0]}
                 qas.append({"id": question.question_id, "question": question.text, "answers": [answer]})
-                sides.append((start.astype(np.float16), end.astype(np.float16)))
+                sides.append((start, end))
             if qas:
                 kept.append({"context": paragraph.context, "qas": qas})
         if kept:
@@ -111,10 +112,7 @@ def save_asked(
     folder.mkdir(parents=True, exist_ok=True)
     with gzip.GzipFile(folder / ASKED, "wb", mtime=0) as file:
         file.write(json.dumps({"version": "1.1", "data": data}).encode())
-    start, end = (
-        np.concatenate([np.zeros(0, np.float16), *(pair[side] for pair in sides)]) for side in (0, 1)
-    )
-    np.savez(folder / LOGITS, start=start, end=end)
+    save_logits(folder / LOGITS, sides)
     return len(sides), asked
 
 
@@ -127,25 +125,15 @@ def load_asked(
     for folder in folders:
         articles = read_squad(folder / ASKED)
         found = make_examples(articles, tokenizer, limits, first_article)
-        answered = _logits(folder, [(e, q) for e in found for q in e.questions])
+        pairs = [(e, q) for e in found for q in e.questions]
+        otherwise = f"does not fit {ASKED}; make both again with [ask]"
+        answered = load_logits(folder / LOGITS, pairs, otherwise)
         if not teacher.keys().isdisjoint(answered):
             raise ModelError(f"{folder / ASKED}: has questions of another folder; make it with another seed")
         examples += found
         teacher |= answered
         first_article += len(articles)
     return examples, teacher
-
-
-def _logits(folder: Path, questions: Sequence[tuple[Example, ExampleQuestion]]) -> dict[str, Teacher]:
-    with np.load(folder / LOGITS, allow_pickle=False) as arrays:
-        start, end = arrays["start"], arrays["end"]
-    borders = np.cumsum([0, *(len(e.tokens.word_starts) for e, _ in questions)])
-    if borders[-1] != len(start):
-        raise ModelError(f"{folder / LOGITS}: does not fit {ASKED}; make both again with [ask]")
-    return {
-        q.question_id: (start[a:b], end[a:b])
-        for (_, q), a, b in zip(questions, borders, borders[1:], strict=False)
-    }
 
 
 def best_phrase(start: Floats, end: Floats) -> tuple[int, int, float]:

@@ -42,7 +42,7 @@ def starting_backbone(settings: RunSettings, tokenizer: Tokenizer, device: torch
         backbone = _lstm(settings.lstm, settings.encoder, tokenizer)
     else:
         backbone = load_backbone(settings.encoder)
-    needed = settings.limits.paragraph_pieces + settings.limits.question_pieces + 4
+    needed = settings.limits.longest_pair
     if needed > backbone.max_pieces:
         raise SettingsError(f"limits: {needed} pieces do not fit the encoder's {backbone.max_pieces}")
     if tokenizer.vocab_size > backbone.vocab_size:
