@@ -12,16 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import random
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +30,7 @@ from denspi.search.searcher import Searcher
 from denspi.sparse.stopwords import STOP_WORDS
 from denspi.text.answers import exact_match, f1, normalize_answer
 from denspi.training.examples import is_held_out
+from machine import machine
 
 HELD_OUT_SHARE = 0.05
 AT_ONCE = 32  # questions that share a pass over the rows
@@ -87,7 +83,7 @@ def main() -> None:
     parser.add_argument("--strategy", default="hybrid")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    about = machine()
+    about = machine(("numpy", "numba", "onnxruntime"))
     searcher = Searcher(Index.open(arguments.index), compiled=True, threads=1)
     results: dict[str, Any] = {
         "machine": about,
@@ -348,23 +344,6 @@ def draw(results: dict[str, Any], path: Path) -> None:
     axes[0][0].legend(frameon=False, fontsize=9)
     figure.tight_layout()
     figure.savefig(path, dpi=130)
-
-
-def machine() -> dict[str, Any]:
-    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    changed = subprocess.run(
-        ["git", "status", "--porcelain", "src", "benchmarks"], capture_output=True, text=True, check=False
-    )
-    return {
-        "cpu": names[0].split(":")[1].strip() if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in ("numpy", "numba", "onnxruntime")},
-        "commit": commit.stdout.strip() if commit.returncode == 0 else "none yet (working tree)",
-        "has_uncommitted_code": bool(changed.stdout.strip()),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-    }
 
 
 def render(results: dict[str, Any]) -> str:

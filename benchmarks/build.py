@@ -13,14 +13,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +28,7 @@ from denspi.build.workers import WorkerSettings
 from denspi.corpus import read_corpus
 from denspi.dense.onnx_encoder import load_encoder
 from denspi.types import Document
+from machine import machine
 
 ROUNDS = 6
 ARTICLES = 2  # in each round
@@ -47,7 +45,7 @@ def main() -> None:
     arguments = parser.parse_args()
     dev = arguments.data / "squad" / "dev-v1.1.json.gz"
     articles = [item for item in read_corpus(dev) if isinstance(item, Document)]
-    results: dict[str, Any] = {"machine": machine()}
+    results: dict[str, Any] = {"machine": machine(("numpy", "onnxruntime", "tokenizers"))}
     with tempfile.TemporaryDirectory() as scratch:
         results["whole_command"] = whole_command(arguments.model, dev, Path(scratch) / "dev")
         print(json.dumps(results["whole_command"]), flush=True)
@@ -162,20 +160,6 @@ def timed(work: Callable[[], None]) -> tuple[float, float]:
 
 def spread(values: list[float]) -> dict[str, float]:
     return {name: round(float(getattr(np, name)(values)), 3) for name in ("median", "min", "max")}
-
-
-def machine() -> dict[str, Any]:
-    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return {
-        "cpu": names[0].split(":")[1].strip() if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "load_average_at_start": os.getloadavg(),
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in ("numpy", "onnxruntime", "tokenizers")},
-        "commit": commit.stdout.strip() if commit.returncode == 0 else "none yet (working tree)",
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-    }
 
 
 if __name__ == "__main__":

@@ -13,13 +13,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +32,7 @@ from denspi.dense.onnx_encoder import load_encoder, open_session
 from denspi.evaluation.answering import PhraseAnswerer
 from denspi.evaluation.reading import evaluate_reading, first_questions
 from denspi.vectors import Floats
+from machine import machine
 
 ROUTES = {
     "float": (ExportSettings("float"), False),
@@ -69,7 +66,8 @@ def main() -> None:
     command = f"python benchmarks/encoder.py --model {arguments.model.name} --data {arguments.data.name}"
     results: dict[str, Any] = {
         "command": f"{command} --output {arguments.output.name} --paragraphs {arguments.paragraphs}",
-        "machine": machine(),
+        "machine": machine(("numpy", "onnxruntime", "tokenizers", "onnx", "torch"))
+        | {"has_vnni": "vnni" in Path("/proc/cpuinfo").read_text()},
         "paragraphs": len(chosen),
         "routes": {},
     }
@@ -164,23 +162,6 @@ def cosines(ours: list[Floats], right: list[Floats]) -> dict[str, float]:
     return {
         "mean": round(float(found.mean()), 5),
         "first_percentile": round(float(np.quantile(found, 0.01)), 5),
-    }
-
-
-def machine() -> dict[str, Any]:
-    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    flags = Path("/proc/cpuinfo").read_text()
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return {
-        "cpu": names[0].split(":")[1].strip() if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "cores_used": 1,
-        "has_vnni": "vnni" in flags,
-        "load_average_at_start": os.getloadavg(),
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in ("numpy", "onnxruntime", "tokenizers", "onnx", "torch")},
-        "commit": commit.stdout.strip() if commit.returncode == 0 else "none yet (working tree)",
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
 
 

@@ -11,13 +11,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +35,7 @@ from denspi.sparse import (
 from denspi.sparse.layout import COUNT_BITS
 from denspi.sparse.ngrams import BUCKETS
 from denspi.types import Document
+from machine import machine
 
 K = 10
 ROUND = 100  # questions put to one system before the next has its turn
@@ -67,7 +64,12 @@ def main() -> None:
     every = max(1, len(asked) // arguments.questions)
     timed = [text for text, _ in asked[::every]][: arguments.questions]
     squad, wikipedia = documents_of(squad_files), documents_of([arguments.data / "wikipedia"])
-    results: dict[str, Any] = {"machine": machine(), "k": K, "questions_timed": len(timed), "collections": {}}
+    results: dict[str, Any] = {
+        "machine": machine(("numpy", "scipy", "bm25s", "numba")),
+        "k": K,
+        "questions_timed": len(timed),
+        "collections": {},
+    }
     with tempfile.TemporaryDirectory() as scratch:
         results["collections"]["SQuAD articles"] = measure(squad, Path(scratch) / "squad", timed, asked)
         results["collections"]["Wikipedia"] = measure(wikipedia, Path(scratch) / "wikipedia", timed, [])
@@ -244,20 +246,6 @@ def quality(rank: Callable[[str], Any], questions: list[str], gold: list[int]) -
         place = np.flatnonzero(np.asarray(rank(text)) == right)
         ranks.append(int(place[0]) if len(place) else 1 << 30)
     return {f"top_{k}_percent": round(100 * float(np.mean(np.array(ranks) < k)), 2) for k in (1, 5, 20)}
-
-
-def machine() -> dict[str, Any]:
-    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return {
-        "cpu": names[0].split(":")[1].strip() if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "load_average_at_start": os.getloadavg(),
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in ("numpy", "scipy", "bm25s", "numba")},
-        "commit": commit.stdout.strip() if commit.returncode == 0 else "none yet (working tree)",
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-    }
 
 
 def render(results: dict[str, Any]) -> str:

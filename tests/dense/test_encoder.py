@@ -20,6 +20,8 @@ TEXTS = [
     "  \n",
     "dov lives in lima . " * 30,  # 150 pieces: more than the encoder's 128 positions
     "elif works as a nurse in graz and finn in cork .",
+    "cafe\u0301\r\n\u200bna\u00efve\u200b \U0001d4b3 \U0001f469\u200d\U0001f680 \u0301 \ufeff\x00 5\u00b2 "
+    + "z" * 150,
 ]
 FIELDS = ("starts", "ends", "start_keys", "end_keys", "start_logits", "end_logits")
 
@@ -143,4 +145,6 @@ def test_a_long_question_is_cut(model: tuple[PhraseModel, Tokenizer]) -> None:
     encoder = torch_encoder(*model, WindowSettings(question_pieces=5))
     rows = encoder.encode_questions(["who is it in oslo", "who is it in oslo and lima and riga"])
     np.testing.assert_allclose(rows.starts[0], rows.starts[1], atol=1e-5)
-    assert torch_encoder(*model).encode_questions(["which town ? " * 100]).starts.shape == (1, 12)
+    for settings in (WindowSettings(), WindowSettings(question_pieces=500)):  # the encoder takes 128
+        rows = torch_encoder(*model, settings).encode_questions(["which town ? " * 100])
+        assert rows.starts.shape == (1, 12)

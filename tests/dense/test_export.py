@@ -27,7 +27,8 @@ from denspi.text.tokens import Tokenizer
 
 LONG = " ".join(TEXTS * 12)  # several windows of the tiny encoder's 128 pieces
 PARAGRAPHS = (*TEXTS, "", LONG, "oslo")
-# Largest difference of a vector's coordinate from torch's, of rows with a deviation of about one.
+# Largest difference of a vector's coordinate from torch's, of rows with a deviation of about one;
+# docs/training.md states it.
 TOLERANCE = {"float": 1e-4, "int8": 0.15, "int8 reduced": 0.25, "blocks8": 0.05}
 SETTINGS = {
     "float": ExportSettings("float"),

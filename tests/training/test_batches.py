@@ -17,7 +17,6 @@ from denspi.training.batches import (
     gold_band,
     phrase_batch,
     reader_batch,
-    similar_lengths,
 )
 from denspi.training.examples import Example, Limits, make_examples
 
@@ -49,51 +48,62 @@ def text_of(example: Example, first_word: int, length: int) -> str:
 
 
 @given(
-    groups=st.lists(st.integers(0, 4), min_size=1, max_size=40),
+    items=st.lists(st.tuples(st.integers(0, 4), st.integers(1, 50)), min_size=1, max_size=40),
     size=st.integers(1, 8),
     group=st.integers(1, 5),
     epoch=st.integers(0, 3),
 )
 def test_an_epoch_is_a_permutation_in_runs_of_a_group(
-    groups: list[int], size: int, group: int, epoch: int
+    items: list[tuple[int, int]], size: int, group: int, epoch: int
 ) -> None:
-    batches = epoch_order(groups, size, group, seed=3, epoch=epoch)
-    assert batches == epoch_order(groups, size, group, seed=3, epoch=epoch)
-    flat = [item for batch in batches for item in batch]
-    assert sorted(flat) == list(range(len(groups)))
-    assert all(len(batch) == size for batch in batches[:-1])
-    # As few runs as whole runs of `group` items leave: neighbouring runs of one group may only merge.
-    runs = len(list(groupby(groups[item] for item in flat)))
-    assert runs <= sum(-(-count // group) for count in Counter(groups).values())
+    groups, lengths = [group for group, _ in items], [length for _, length in items]
+    batches = epoch_order(groups, lengths, size, group, seed=3, epoch=epoch)
+    assert batches == epoch_order(groups, lengths, size, group, seed=3, epoch=epoch)
+    assert sorted(item for batch in batches for item in batch) == list(range(len(groups)))
+    assert sorted(map(len, batches))[1:] == [size] * (len(batches) - 1)
+    # As few runs as whole runs of `group` items leave, but for those that the end of a batch cuts;
+    # neighbouring runs of one group may only merge.
+    runs = sum(len(list(groupby(groups[item] for item in batch))) for batch in batches)
+    assert runs <= sum(-(-count // group) for count in Counter(groups).values()) + len(batches) - 1
 
 
 def test_another_epoch_or_seed_is_another_order() -> None:
+    lengths = [n % 7 for n in range(50)]
     orders = {
-        str(epoch_order(range(50), 5, 1, seed, epoch)) for seed, epoch in ((1, 0), (1, 1), (2, 0), (2, 1))
+        str(epoch_order(range(50), lengths, 5, 1, seed, epoch))
+        for seed, epoch in ((1, 0), (1, 1), (2, 0), (2, 1))
     }
     assert len(orders) == 4
 
 
 def test_runs_are_not_cut_where_the_batch_is_a_multiple() -> None:
     groups = [n // 8 for n in range(64)]
-    for batch in epoch_order(groups, 8, 4, seed=1, epoch=0):
+    for batch in epoch_order(groups, groups, 8, 4, seed=1, epoch=0):
         assert sorted(Counter(groups[item] for item in batch).values()) in ([4, 4], [8])
 
 
-def test_similar_lengths_keeps_every_item_once_and_saves_padding() -> None:
-    lengths = np.random.default_rng(0).integers(1, 300, 1000).tolist()
-    order = epoch_order(range(1000), 7, 1, seed=1, epoch=0)
-    batches = similar_lengths(order, lengths, seed=1, epoch=0)
-    assert batches == similar_lengths(order, lengths, seed=1, epoch=0)
-    assert sorted(item for batch in batches for item in batch) == list(range(1000))
-    assert len(batches) == len(order)
+@pytest.mark.parametrize("group", [1, 4])
+def test_batches_of_similar_lengths_save_padding(group: int) -> None:
+    random = np.random.default_rng(0)
+    groups, lengths = random.integers(0, 40, 2000).tolist(), random.integers(30, 400, 2000).tolist()
+    batches = epoch_order(groups, lengths, 8, group, seed=1, epoch=0)
 
     def padded(chosen: list[list[int]]) -> int:
         return sum(len(batch) * max(lengths[item] for item in batch) for batch in chosen)
 
-    assert padded(batches) < 0.7 * padded(order)
-    steps = [lengths[batch[0]] for batch in batches]
-    assert steps != sorted(steps)  # the batches themselves come in random order
+    by_chance = random.permutation(2000).reshape(-1, 8).tolist()
+    assert padded(batches) < 1.2 * sum(lengths) < 0.75 * padded(by_chance)
+    longest = [max(lengths[item] for item in batch) for batch in batches]
+    assert longest != sorted(longest)  # the batches themselves come in random order
+
+
+def test_who_stands_together_differs_from_epoch_to_epoch() -> None:
+    lengths = np.random.default_rng(0).integers(30, 400, 40).tolist()
+    runs = [
+        {frozenset(batch) for batch in epoch_order([0] * 40, lengths, 4, 4, seed=1, epoch=epoch)}
+        for epoch in range(3)
+    ]
+    assert not runs[0] & runs[1] & runs[2]
 
 
 def test_phrase_batch_points_at_the_answers(batch_examples: list[Example], tokenizer: Tokenizer) -> None:

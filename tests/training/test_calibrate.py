@@ -17,6 +17,7 @@ from denspi.dense.model_folder import load_phrase_model
 from denspi.dense.onnx_encoder import load_encoder
 from denspi.dense.runtime_folder import fingerprint
 from denspi.errors import SettingsError
+from denspi.search.confidence import Confidence
 from denspi.settings import from_table
 from denspi.sparse import SparseRetriever
 from denspi.text.answers import exact_match
@@ -124,6 +125,24 @@ def test_an_empty_paragraph_is_no_paragraph(articles: list[SquadArticle]) -> Non
     odd = SquadArticle(article.title, (SquadParagraph(" ", ()), *article.paragraphs))
     empty = SquadArticle("Empty", (SquadParagraph("", ()),))
     assert calibrate(NoisyEncoder(), [odd, empty, *articles[1:]], (0.0, 50.0)).paragraphs == 24
+
+
+def test_confidences_are_judged_on_articles_that_they_were_not_fitted_to(
+    articles: list[SquadArticle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 48 questions about 8 articles, three folds have two articles and two folds have one."""
+    fitted_to = []
+
+    def fit(margin: np.ndarray, is_right: np.ndarray) -> Confidence:
+        fitted_to.append(len(margin))
+        return Confidence(0.0, len(margin) / 10)
+
+    monkeypatch.setattr("denspi.training.calibrate.fit_confidence", fit)
+    result = calibrate(NoisyEncoder(), articles, (50.0,))
+    assert fitted_to == [48, 36, 36, 36, 42, 42]
+    told = sum(each.answers * each.confidence for each in result.reliability)
+    assert told == pytest.approx(36 / (1 + np.exp(-3.6)) + 12 / (1 + np.exp(-4.2)))
+    assert result.chosen.confidence_intercept == 4.8
 
 
 def test_the_stage_hands_its_choice_to_the_model_and_its_export(tiny: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tests.tiny import settings
 
 from denspi.dense.filter import kept_ends, kept_starts
 from denspi.dense.model_folder import load_phrase_model, save_model
+from denspi.dense.quantizer import fit_code
 from denspi.dense.torch_encoder import torch_encoder
 from denspi.errors import DenspiError, SettingsError
 from denspi.settings import from_table
@@ -98,15 +99,29 @@ def test_only_the_heads_are_trained(run: Run) -> None:
     assert changed == {f"{side}_filter.{part}" for side in ("start", "end") for part in ("weight", "bias")}
 
 
-def test_the_quantizer_covers_the_rows_that_are_kept(run: Run) -> None:
+def test_the_quantizer_is_fitted_to_the_rows_that_are_kept_of_training_paragraphs(run: Run) -> None:
     model = load_phrase_model(run.output / "filter")
     assert model.quantizer is not None
     assert model.filter_thresholds is not None
-    encoder = torch_encoder(model, run.tokenizer)
-    paragraph = next(encoder.encode_paragraphs([run.examples[0].text]))
-    kept = kept_starts(paragraph, model.filter_thresholds)
-    stored = model.quantizer.stored(paragraph)
-    assert (np.abs(stored.starts - paragraph.starts)[kept] <= model.quantizer.start.max_error + 1e-5).all()
+    rows: list[tuple[np.ndarray, ...]] = []
+    for paragraph in torch_encoder(model, run.tokenizer).encode_paragraphs(e.text for e in run.examples):
+        starts = kept_starts(paragraph, model.filter_thresholds)
+        ends = kept_ends(paragraph, model.filter_thresholds)
+        assert not starts.all()
+        rows.append(
+            (
+                *(paragraph.starts[starts], paragraph.ends[ends]),
+                *(paragraph.start_keys[starts], paragraph.end_keys[ends]),
+            )
+        )
+        stored = model.quantizer.stored(paragraph)
+        off = np.abs(stored.starts - paragraph.starts)[starts]
+        assert (off <= model.quantizer.start.max_error + 1e-5).all()
+    codes = model.quantizer.start, model.quantizer.end, model.quantizer.start_key, model.quantizer.end_key
+    for code, kept in zip(codes, zip(*rows, strict=True), strict=True):
+        expected = fit_code(np.concatenate(kept))
+        np.testing.assert_allclose(code.scale, expected.scale, rtol=1e-4)
+        np.testing.assert_allclose(code.offset, expected.offset, rtol=1e-4, atol=1e-5)
 
 
 def test_a_given_model_and_fewer_paragraphs(tiny: Path, run: Run, tmp_path: Path) -> None:

@@ -14,12 +14,16 @@ from denspi.corpus.squad import SquadAnswer, SquadArticle, SquadParagraph, Squad
 from denspi.dense.backbone import load_backbone
 from denspi.dense.model import PhraseModel, PhraseSettings
 from denspi.dense.phrases import phrase_logits, word_parts
+from denspi.dense.torch_encoder import torch_encoder
+from denspi.search.scoring import phrase_scores
 from denspi.text.tokens import Tokenizer
+from denspi.training.batches import phrase_batch
 from denspi.training.examples import Example, Limits, make_examples
 from denspi.training.loop import LoopSettings, fit
 from denspi.training.negatives import INTRUDERS
 from denspi.training.phrase_task import PhraseTask, phrase_losses
 from denspi.training.settings import PhraseLoss, PhraseStage
+from denspi.vectors import MAX_PHRASE_WORDS
 
 
 @pytest.mark.parametrize("negatives", ["paper", "similar_question"])
@@ -55,6 +59,38 @@ def test_questions_without_an_answer_enter_the_reading_loss_alone(
     assert seen > 5
 
 
+def test_the_loss_has_the_weights_and_the_temperature_of_the_settings(
+    tiny: Path, examples: list[Example], tokenizer: Tokenizer
+) -> None:
+    model = PhraseModel(load_backbone(str(tiny / "still")), PhraseSettings(4)).eval()
+    words = {q.question_id: len(e.tokens.word_starts) for e in examples for q in e.questions}
+    teacher = {name: (np.arange(n, dtype=np.float16), np.zeros(n, np.float16)) for name, n in words.items()}
+    told = []
+    for temperature in (1.0, 3.0):
+        loss = PhraseLoss(reading=2.0, in_batch=0.5, distillation=0.25, temperature=temperature)
+        task = PhraseTask(model, tokenizer, examples, [], PhraseStage(loss=loss), 1, teacher)
+        total, parts = task.loss(task.collate([0, 1, 2], 0))
+        expected = 2 * parts["reading"] + 0.5 * parts["in_batch"] + 0.25 * parts["distillation"]
+        torch.testing.assert_close(total, expected)
+        told.append(parts)
+    assert torch.equal(told[0]["reading"], told[1]["reading"])
+    assert not torch.allclose(told[0]["distillation"], told[1]["distillation"], rtol=0.05)
+
+
+def test_asked_paragraphs_are_drawn_anew_beside_all_written_ones(
+    tiny: Path, examples: list[Example], tokenizer: Tokenizer
+) -> None:
+    written, asked = examples[:7], examples[7:37]
+    model = PhraseModel(load_backbone(str(tiny / "still")), PhraseSettings(4))
+    task = PhraseTask(model, tokenizer, written, [], PhraseStage(batch=4, asked=10), 1, None, asked)
+    epochs = [{n for batch in task.order(epoch) for n in batch} for epoch in range(3)]
+    for numbers in epochs:
+        assert set(range(7)) < numbers
+        assert len(numbers) == 17
+    assert len(set.union(*epochs)) > 27
+    assert task.order(1) == task.order(1)
+
+
 def test_the_loss_is_traced_whole_for_all_sizes(
     tiny: Path, examples: list[Example], tokenizer: Tokenizer
 ) -> None:
@@ -81,6 +117,37 @@ def test_the_loss_is_traced_whole_for_all_sizes(
         for plain, other in zip(*seen, strict=True):
             assert torch.allclose(plain, other, atol=1e-5)
     assert traces.frame_count <= 2  # with questions that have no answer, and without
+
+
+def test_what_is_trained_is_what_is_searched(tiny: Path, tokenizer: Tokenizer) -> None:
+    """Every phrase has the score that a search gives it: words of several pieces, and borders within one."""
+    contexts = ["zoe42 lives in qx9 , 42nd street", "\u200bada\u200blives in oslo", "who"]
+    paragraphs = tuple(
+        SquadParagraph(context, (SquadQuestion(context, f"who is {context} ?", (SquadAnswer(answer, 0),)),))
+        for context, answer in zip(contexts, ("qx9", "oslo", "who"), strict=True)
+    )
+    batch = phrase_batch(make_examples([SquadArticle("A", paragraphs)], tokenizer, Limits()), tokenizer)
+    model = PhraseModel(load_backbone(str(tiny / "still")), PhraseSettings(4, "product")).eval()
+    with torch.no_grad():
+        _, _, trained = phrase_logits(
+            model.questions(batch.question_ids, batch.question_mask),
+            word_parts(
+                model.paragraphs(batch.paragraph_ids, batch.paragraph_mask),
+                batch.first_piece,
+                batch.last_piece,
+            ),
+            batch.first_piece >= 0,
+            batch.last_piece >= 0,
+            MAX_PHRASE_WORDS,
+        )
+    encoder = torch_encoder(model, tokenizer)
+    questions = encoder.encode_questions([f"who is {context} ?" for context in contexts])
+    for number, paragraph in enumerate(encoder.encode_paragraphs(contexts)):
+        words = len(paragraph)
+        searched = phrase_scores(questions, paragraph)
+        np.testing.assert_allclose(trained[:, number, :words].numpy(), searched, atol=1e-4)
+        assert (trained[:, number, words:] == -torch.inf).all()
+    assert (batch.first_piece[1] == -1).any()
 
 
 def different_questions(examples: list[Example]) -> list[Example]:

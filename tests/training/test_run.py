@@ -199,12 +199,22 @@ def test_bfloat16_on_a_cpu_is_close_to_float32(tiny: Path, tmp_path: Path, stage
     assert torch.allclose(plain[name], mixed[name], atol=5e-3)
 
 
-def test_the_average_is_what_is_kept(tiny: Path, tmp_path: Path) -> None:
+def test_the_average_is_what_is_validated_and_kept(tiny: Path, tmp_path: Path) -> None:
+    validated: dict[str, torch.Tensor] = {}
+
+    def validate(task: PhraseTask) -> dict[str, float]:
+        validated.update({name: weight.clone() for name, weight in task.model.state_dict().items()})
+        return {"em": 0.0}
+
     def weights(average: float) -> dict[str, torch.Tensor]:
         loop = {"epochs": 1, "learning_rate": 3e-3, "average": average}
         output = tmp_path / str(average)
-        train(settings(tiny, phrase={"batch": 36, "loop": loop}), output)
-        return load_file(output / "phrase" / "model.safetensors")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(PhraseTask, "validate", validate)
+            train(settings(tiny, phrase={"batch": 36, "loop": loop}), output)
+        kept = load_file(output / "phrase" / "model.safetensors")
+        assert all(torch.equal(validated[name], kept[name]) for name in kept)
+        return kept
 
     plain, averaged = weights(0.0), weights(0.5)
     encoder = load_file(tiny / "encoder" / "model.safetensors")
@@ -440,18 +450,13 @@ class Both:
         return self
 
 
-@pytest.mark.slow
-def test_two_processes_do_what_one_does_with_the_mean_of_two_batches(tiny: Path, tmp_path: Path) -> None:
-    loop = {"epochs": 1, "learning_rate": 1e-3, "average": 0.9, "checkpoint_every_seconds": 0}
-    table = settings(tiny, phrase={"batch": 9, "loop": loop})
-    table["encoder"] = str(tiny / "still")  # without dropout, so that both ways can be compared
-    config = save_toml(tmp_path / "run.toml", table)
-    output = tmp_path / "two"
+def run_two_ranks(config: Path, output: Path, *more: str) -> tuple[dict[str, torch.Tensor], ...]:
+    """Runs tests/training/two_ranks.py; the weights that each rank ends with."""
     root = Path(__file__).resolve().parents[2]
     subprocess.run(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"),
-            *(str(Path(__file__).with_name("two_ranks.py")), str(config), str(output)),
+            *(str(Path(__file__).with_name("two_ranks.py")), str(config), str(output), *more),
         ],
         check=True,
         capture_output=True,
@@ -459,7 +464,30 @@ def test_two_processes_do_what_one_does_with_the_mean_of_two_batches(tiny: Path,
         cwd=root,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root / "src")},
     )
-    first, second = (torch.load(output / f"rank-{rank}.pt") for rank in (0, 1))
+    return tuple(torch.load(output / f"rank-{rank}.pt") for rank in (0, 1))
+
+
+@pytest.mark.slow
+def test_two_processes_resumed_end_with_the_same_weights(tiny: Path, tmp_path: Path) -> None:
+    """Each has dropout of its own, which goes on where it was."""
+    loop = {"epochs": 1, "learning_rate": 3e-3, "average": 0.9, "checkpoint_every_seconds": 0}
+    config = save_toml(tmp_path / "run.toml", settings(tiny, phrase={"batch": 6, "loop": loop}))
+    whole, _ = run_two_ranks(config, tmp_path / "whole")
+    parts, other = run_two_ranks(config, tmp_path / "parts", "4")
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    assert all(torch.equal(other[name], parts[name]) for name in parts)
+    logs = [[r["loss"] for r in log_of(tmp_path / n / "phrase") if "loss" in r] for n in ("whole", "parts")]
+    assert logs[0] == logs[1]
+
+
+@pytest.mark.slow
+def test_two_processes_do_what_one_does_with_the_mean_of_two_batches(tiny: Path, tmp_path: Path) -> None:
+    loop = {"epochs": 1, "learning_rate": 1e-3, "average": 0.9, "checkpoint_every_seconds": 0}
+    table = settings(tiny, phrase={"batch": 9, "loop": loop})
+    table["encoder"] = str(tiny / "still")  # without dropout, so that both ways can be compared
+    config = save_toml(tmp_path / "run.toml", table)
+    output = tmp_path / "two"
+    first, second = run_two_ranks(config, output)
     assert all(torch.equal(first[name], second[name]) for name in first)
     saved = load_file(output / "phrase" / "model.safetensors")
     assert all(torch.equal(first[name], saved[name]) for name in first)

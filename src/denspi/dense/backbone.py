@@ -19,6 +19,9 @@ from transformers.utils import logging as transformers_logging
 from denspi.errors import ModelError
 
 _POSITIONS_AFTER_PADDING = {"mpnet", "roberta", "xlm-roberta", "camembert"}
+# Encoders that add a mask of four dimensions to attention as it is. DeBERTa would read it as ones and zeros,
+# and attend to nothing but padding.
+_ADDS_MASK = {"albert", "bert", "distilbert", "electra", "modernbert", *_POSITIONS_AFTER_PADDING}
 
 
 class AnyBackbone(nn.Module):
@@ -70,7 +73,8 @@ class Backbone(AnyBackbone):
     def hidden(self, ids: Tensor, mask: Tensor, types: Tensor) -> Tensor:
         """The encoder's last hidden state."""
         extra = {"token_type_ids": types} if self.has_types else {}
-        if self.encoder.config._attn_implementation == "eager":
+        config = self.encoder.config
+        if config._attn_implementation == "eager" and config.model_type in _ADDS_MASK:
             # What the encoder would make of the mask itself, without a copy from the CPU (training.graphs).
             mask = (mask[:, None, None, :] - 1) * 1e9
         with ids.device:  # some encoders make helper tensors on the default device and then move them
@@ -102,7 +106,10 @@ def load_backbone(name: str) -> Backbone:
             f"{name}: weights do not fit the config (missing or of another shape: "
             f"{', '.join(wrong[:3])}{', ...' if len(wrong) > 3 else ''})"
         )
-    return Backbone(encoder)
+    try:
+        return Backbone(encoder)
+    except AttributeError as error:  # T5 and its kind
+        raise ModelError(f"{name}: not an encoder of BERT's kind ({one_line(error)})") from None
 
 
 def make_backbone(config: dict[str, Any]) -> Backbone:

@@ -22,7 +22,7 @@ from denspi.training.asker import Prompt
 from denspi.training.batches import Teacher
 from denspi.training.cloze import facts
 from denspi.training.examples import Example, Limits, crop, make_examples
-from denspi.training.teacher import load_logits
+from denspi.training.teacher import load_logits, save_logits
 from denspi.vectors import MAX_PHRASE_WORDS, Floats
 
 ASKED, LOGITS = "asked.json.gz", "teacher.npz"
@@ -104,7 +104,7 @@ def save_asked(
                 span = int(example.tokens.word_starts[first]), int(example.tokens.word_ends[last])
                 answer = {"text": paragraph.context[slice(*span)], "answer_start": span[0]}
                 qas.append({"id": question.question_id, "question": question.text, "answers": [answer]})
-                sides.append((start.astype(np.float16), end.astype(np.float16)))
+                sides.append((start, end))
             if qas:
                 kept.append({"context": paragraph.context, "qas": qas})
         if kept:
@@ -112,10 +112,7 @@ def save_asked(
     folder.mkdir(parents=True, exist_ok=True)
     with gzip.GzipFile(folder / ASKED, "wb", mtime=0) as file:
         file.write(json.dumps({"version": "1.1", "data": data}).encode())
-    start, end = (
-        np.concatenate([np.zeros(0, np.float16), *(pair[side] for pair in sides)]) for side in (0, 1)
-    )
-    np.savez(folder / LOGITS, start=start, end=end)
+    save_logits(folder / LOGITS, sides)
     return len(sides), asked
 
 
@@ -128,8 +125,9 @@ def load_asked(
     for folder in folders:
         articles = read_squad(folder / ASKED)
         found = make_examples(articles, tokenizer, limits, first_article)
-        asked = [(e, q) for e in found for q in e.questions]
-        answered = load_logits(folder / LOGITS, asked, f"does not fit {ASKED}; make both again with [ask]")
+        pairs = [(e, q) for e in found for q in e.questions]
+        otherwise = f"does not fit {ASKED}; make both again with [ask]"
+        answered = load_logits(folder / LOGITS, pairs, otherwise)
         if not teacher.keys().isdisjoint(answered):
             raise ModelError(f"{folder / ASKED}: has questions of another folder; make it with another seed")
         examples += found

@@ -21,7 +21,7 @@ from transformers import DynamicCache
 from denspi.dense.backbone import AnyBackbone
 from denspi.errors import SettingsError
 from denspi.text.tokens import Tokenizer, Tokens
-from denspi.training.batches import TensorRecord, epoch_order, pad_ids, similar_lengths
+from denspi.training.batches import TensorRecord, epoch_order, pad_ids
 from denspi.training.examples import Example
 
 _WIDEST = 6  # words on either side of an answer that training marks too: a region is asked about, not a word
@@ -102,8 +102,8 @@ class AskerTask:
 
     def order(self, epoch: int) -> list[list[int]]:
         """Pairs in random order, but for similar lengths in a batch."""
-        order = epoch_order(range(len(self.pairs)), self.batch, 1, self.seed, epoch)
-        return similar_lengths(order, [len(e.tokens) for e, _ in self.pairs], self.seed, epoch)
+        lengths = [len(e.tokens) for e, _ in self.pairs]
+        return epoch_order(range(len(lengths)), lengths, self.batch, 1, self.seed, epoch)
 
     def collate(self, items: list[int], epoch: int) -> AskerBatch:
         """Pairs to tensors; how wide a region is marked differs from epoch to epoch."""

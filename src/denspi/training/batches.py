@@ -19,6 +19,9 @@ from denspi.dense.pairs import frame_pair, separators_for
 from denspi.text.tokens import Tokenizer, Tokens
 from denspi.training.examples import Example, ExampleQuestion, occurrences
 
+_BLUR = 0.1  # how far lengths are off, as a share, when paragraphs of an article are put side by side
+_STRETCH = 64  # batches that are sorted by length together
+
 Teacher = tuple[NDArray[np.float16], NDArray[np.float16]]  # start and end logits [word] of one question
 
 
@@ -65,32 +68,31 @@ class ReaderBatch(TensorRecord):
     gold: Tensor  # [right phrase, 3] pair, word, length - 1
 
 
-def epoch_order(groups: Sequence[int], size: int, group: int, seed: int, epoch: int) -> list[list[int]]:
-    """Batches of `size` item numbers, made of runs of up to `group` items with the same entry in `groups`."""
+def epoch_order(
+    groups: Sequence[int], lengths: Sequence[int], size: int, group: int, seed: int, epoch: int
+) -> list[list[int]]:
+    """Batches of `size` item numbers, made of runs of up to `group` items with the same entry in `groups`.
+
+    A batch is padded to its longest item, and padding costs as much as text: items of a run are of similar
+    lengths, and so are the runs of a batch. Which ones meet differs from epoch to epoch all the same.
+    """
     random = np.random.default_rng([seed, epoch])
-    order = random.permutation(len(groups))
-    order = order[np.argsort(np.asarray(groups)[order], kind="stable")]
+    blurred = np.asarray(lengths) * random.lognormal(sigma=_BLUR, size=len(lengths))
     runs: list[list[int]] = []
-    for item in order.tolist():
+    for item in np.lexsort((blurred, np.asarray(groups))).tolist():
         if runs and len(runs[-1]) < group and groups[runs[-1][0]] == groups[item]:
             runs[-1].append(item)
         else:
             runs.append([item])
-    shuffled = [item for run in random.permutation(len(runs)).tolist() for item in runs[run]]
-    return [shuffled[at : at + size] for at in range(0, len(shuffled), size)]
-
-
-def similar_lengths(
-    order: Sequence[list[int]], lengths: Sequence[int], seed: int, epoch: int
-) -> list[list[int]]:
-    """The same items in batches of the same size, of similar lengths each: sorted in runs of 64 batches."""
-    random = np.random.default_rng([seed, epoch, 1])
-    batches: list[list[int]] = []
-    for at in range(0, len(order), 64):
-        run = order[at : at + 64]
-        items = sorted((item for batch in run for item in batch), key=lambda item: lengths[item])
-        size = len(run[0])
-        batches += [items[low : low + size] for low in range(0, len(items), size)]
+    shuffled = random.permutation(len(runs)).tolist()
+    order: list[int] = []
+    stretch = _STRETCH * max(1, size // group)
+    for number, at in enumerate(range(0, len(runs), stretch)):
+        chosen = [runs[n] for n in shuffled[at : at + stretch]]
+        # Up and down in turn, so that a batch across two stretches is of similar lengths too.
+        chosen.sort(key=lambda run: max(lengths[item] for item in run), reverse=number % 2 > 0)
+        order += [item for run in chosen for item in run]
+    batches = [order[at : at + size] for at in range(0, len(order), size)]
     return [batches[n] for n in random.permutation(len(batches)).tolist()]
 
 

@@ -29,6 +29,11 @@ class Limits:
         if self.paragraph_pieces < 1 or self.question_pieces < 1:
             raise ValueError("paragraph_pieces and question_pieces are positive")
 
+    @property
+    def longest_pair(self) -> int:
+        """Pieces of the longest pair of question and paragraph, special tokens included."""
+        return self.paragraph_pieces + self.question_pieces + 4
+
 
 @dataclass(frozen=True, slots=True)
 class ExampleQuestion:

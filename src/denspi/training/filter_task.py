@@ -70,7 +70,8 @@ class FilterTask:
 
     def order(self, epoch: int) -> list[list[int]]:
         """Paragraphs at random."""
-        return epoch_order([0] * len(self.examples), self.stage.batch, 1, self.seed, epoch)
+        count = len(self.examples)
+        return epoch_order(range(count), [1] * count, self.stage.batch, 1, self.seed, epoch)
 
     def collate(self, items: list[int], epoch: int) -> FilterBatch:
         """Rows of all words of the paragraphs, one below the other."""

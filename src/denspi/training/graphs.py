@@ -31,7 +31,7 @@ class GraphReplay:
         """The backbone's hidden states, from the graph of the padded shape."""
         rows, pieces = ids.shape
         more_rows = -rows % (4 if rows < 32 else 16)
-        more_pieces = min(-pieces % (32 if pieces <= 64 else 64), self.backbone.max_pieces - pieces)
+        more_pieces = min(-pieces % 32, self.backbone.max_pieces - pieces)
         room = (0, more_pieces, 0, more_rows)
         ids, mask, types = pad(ids, room), pad(mask, room), pad(types, room)
         mask[rows:, 0] = 1  # a row that attends to nothing would be not-a-number

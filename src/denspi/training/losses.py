@@ -88,9 +88,10 @@ def _nll(logits: Tensor, right: Tensor, no_answer: Tensor | None) -> Tensor:
 
 
 def _kl(student: Tensor, teacher: Tensor, temperature: float) -> Tensor:
-    possible = student > -torch.inf
-    teacher = teacher.masked_fill(~possible, -torch.inf)
-    target = (teacher / temperature).log_softmax(1).masked_fill(~possible, 0.0)
-    found = (student / temperature).log_softmax(1).masked_fill(~possible, 0.0)
-    weight = target.exp().masked_fill(~possible, 0.0)
+    # What only one of them can cut out has no weight: another tokenizer has other borders within words.
+    taught = (student > -torch.inf) & (teacher > -torch.inf)
+    teacher = teacher.masked_fill(~taught, -torch.inf)
+    target = (teacher / temperature).log_softmax(1).masked_fill(~taught, 0.0)
+    found = (student / temperature).log_softmax(1).masked_fill(~taught, 0.0)
+    weight = target.exp().masked_fill(~taught, 0.0)
     return temperature**2 * (weight * (target - found)).sum(1)

@@ -55,7 +55,8 @@ class PhraseTask:
         asked = random.permutation(np.arange(self.written, len(self.examples)))[: self.stage.asked]
         numbers = np.concatenate([np.arange(self.written), np.sort(asked)])
         articles = [self.examples[n].article for n in numbers]
-        order = epoch_order(articles, self.stage.batch, self.stage.article_group, self.seed, epoch)
+        lengths = [len(self.examples[n].tokens) for n in numbers]
+        order = epoch_order(articles, lengths, self.stage.batch, self.stage.article_group, self.seed, epoch)
         return [numbers[batch].tolist() for batch in order]
 
     def collate(self, items: list[int], epoch: int) -> PhraseBatch:

@@ -11,7 +11,7 @@ from denspi.dense.model import ReaderModel
 from denspi.dense.phrases import band
 from denspi.text.answers import mean_scores
 from denspi.text.tokens import Tokenizer
-from denspi.training.batches import ReaderBatch, epoch_order, gold_band, reader_batch, similar_lengths
+from denspi.training.batches import ReaderBatch, epoch_order, gold_band, reader_batch
 from denspi.training.examples import Example, ExampleQuestion
 from denspi.training.losses import reading_loss
 from denspi.vectors import MAX_PHRASE_WORDS, Floats
@@ -36,10 +36,9 @@ class ReaderTask:
         self.pairs = [(e, q) for e in examples for q in e.questions if q.gold]
 
     def order(self, epoch: int) -> list[list[int]]:
-        """Pairs in random order, but for similar lengths in a batch: padding costs as much as text."""
-        order = epoch_order(range(len(self.pairs)), self.batch, 1, self.seed, epoch)
+        """Pairs in random order, but for similar lengths in a batch."""
         lengths = [len(e.tokens) + len(q.ids) for e, q in self.pairs]
-        return similar_lengths(order, lengths, self.seed, epoch)
+        return epoch_order(range(len(lengths)), lengths, self.batch, 1, self.seed, epoch)
 
     def collate(self, items: list[int], epoch: int) -> ReaderBatch:
         """Pairs to tensors."""

@@ -164,7 +164,8 @@ class Run:
         longest = min(LONGEST, settings.limits.question_pieces)  # more would not fit behind a long paragraph
         written = iter(write_questions(model, self.tokenizer, flat, settings.seed, longest=longest))
         articles = articles_of(paragraphs, ([next(written) for _ in each] for each in prompts), settings.seed)
-        examples, logits = ask_teacher(settings.teacher, articles, settings.limits, self.device)
+        examples = make_examples(articles, self.tokenizer, settings.limits)
+        logits = ask_teacher(settings.teacher, articles, examples, settings.limits, self.device)
         return save_asked(self.output / "ask", articles, examples, logits, stage.confidence)
 
     def _phrase(self, name: str, stage: PhraseStage, before: str | None) -> None:

@@ -63,7 +63,7 @@ def check_tokenizer(folder: Path, encoder: str) -> None:
 
 def check_limits(limits: Limits, backbone: AnyBackbone, whose: str) -> None:
     """The longest pair of question and paragraph has a place for each of its pieces."""
-    needed = limits.paragraph_pieces + limits.question_pieces + 4
+    needed = limits.longest_pair
     if needed > backbone.max_pieces:
         raise SettingsError(f"limits: {needed} pieces do not fit {whose}'s {backbone.max_pieces}; lower them")
 

@@ -1,4 +1,7 @@
-"""The teacher's word logits for every training question: computed once and kept in the teacher's folder."""
+"""The teacher's word logits for every training question: computed once and kept in the teacher's folder.
+
+Words are the same whatever the pieces: a teacher may have another tokenizer than the model that it teaches.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,12 @@ import torch
 
 from denspi.corpus.squad import SquadArticle
 from denspi.dense.model_folder import load_reader_model
-from denspi.errors import ModelError
+from denspi.errors import ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
 from denspi.training.batches import Teacher
-from denspi.training.examples import Example, ExampleQuestion, Limits, make_examples
+from denspi.training.examples import Example, Limits, make_examples
 from denspi.training.processes import is_first, say, wait
-from denspi.training.reader_task import read_pairs
-from denspi.training.starting_point import check_limits
+from denspi.training.reader_task import Pair, read_pairs
 from denspi.vectors import Floats
 
 
@@ -33,67 +35,66 @@ def teacher_logits(
     """By question id, for the `examples` made of `articles`; `name` tells one selection from another."""
     path = folder / f"teacher-{name}.npz"
     if is_first() and not path.exists():
-        _ask(folder, path, articles, examples, limits, device)
+        pairs = [(e, q) for e in examples for q in e.questions]
+        logits = ask_teacher(folder, articles, examples, limits, device)
+        half_written = path.with_name(f"half-written-{os.getpid()}.npz")  # runs that begin together both ask
+        try:
+            save_logits(half_written, [each for (_, q), each in zip(pairs, logits, strict=True) if q.gold])
+            os.replace(half_written, path)
+        finally:
+            half_written.unlink(missing_ok=True)
     wait()
     asked = [(e, q) for e in examples for q in e.questions if q.gold]
     return load_logits(path, asked, "was made for other data; remove it to make it again")
 
 
-def load_logits(
-    path: Path, questions: Sequence[tuple[Example, ExampleQuestion]], otherwise: str
-) -> dict[str, Teacher]:
-    """By question id, from a file with the logits of all words, question after question.
-
-    `otherwise` says what it is where it does not fit them, and what to do then.
-    """
-    borders = np.cumsum([0, *(len(e.tokens.word_starts) for e, _ in questions)])
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            start, end = arrays["start"], arrays["end"]
-        fits = start.shape == end.shape == (borders[-1],)
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
-        fits = False
-    if not fits:
-        raise ModelError(f"{path}: {otherwise}")
-    return {
-        q.question_id: (start[a:b], end[a:b])
-        for (_, q), a, b in zip(questions, borders, borders[1:], strict=False)
-    }
-
-
 def ask_teacher(
-    folder: Path, articles: Sequence[SquadArticle], limits: Limits, device: torch.device
-) -> tuple[list[Example], Iterator[tuple[Floats, Floats]]]:
-    """The examples of `articles` in the teacher's pieces, and its word logits for all their questions."""
-    model, tokenizer = load_reader_model(folder).to(device), Tokenizer(folder / "tokenizer.json")
-    check_limits(limits, model.backbone, str(folder))
-    examples = make_examples(articles, tokenizer, limits)
-    pairs = [(e, q) for e in examples for q in e.questions]
-    say(f"teacher: reading {len(pairs)} pairs")
-    return examples, read_pairs(model, tokenizer, pairs)
-
-
-def _ask(
     folder: Path,
-    path: Path,
     articles: Sequence[SquadArticle],
     examples: Sequence[Example],
     limits: Limits,
     device: torch.device,
-) -> None:
-    """The same paragraphs in the teacher's pieces; words are the same whatever the pieces."""
-    theirs, logits = ask_teacher(folder, articles, limits, device)
-    for ours, other in zip(examples, theirs, strict=True):
-        if len(ours.tokens.word_starts) != len(other.tokens.word_starts):
-            raise ModelError(
-                f"{folder}: its tokenizer cuts paragraphs elsewhere; it cannot teach this encoder"
-            )
-    asked = (q for e in examples for q in e.questions)
-    sides = [pair for q, pair in zip(asked, logits, strict=True) if q.gold]
-    half_written = path.with_name(f"half-written-{os.getpid()}.npz")  # runs that begin together both ask
-    flat = [np.concatenate([s[side] for s in sides]).astype(np.float16) for side in (0, 1)]
+) -> Iterator[tuple[Floats, Floats]]:
+    """The teacher's word logits for all questions of the `examples`, which are made of `articles`.
+
+    It reads them in pieces of its own; of words that it does not reach, the logits are minus infinity.
+    """
+    model, tokenizer = load_reader_model(folder).to(device), Tokenizer(folder / "tokenizer.json")
+    needed, reach = limits.longest_pair, model.backbone.max_pieces
+    if needed > reach:
+        raise SettingsError(f"limits: {needed} pieces do not fit the {reach} of the teacher {folder}")
+    pairs = [(e, q) for e in make_examples(articles, tokenizer, limits) for q in e.questions]
+    say(f"teacher: reading {len(pairs)} pairs")
+    words = [len(e.tokens.word_starts) for e in examples for _ in e.questions]
+    for (start, end), count in zip(read_pairs(model, tokenizer, pairs), words, strict=True):
+        yield _of_length(start, count), _of_length(end, count)
+
+
+def save_logits(path: Path, logits: Sequence[tuple[Floats, Floats]]) -> None:
+    """Write start and end logits ``[word]`` of some questions, one after the other, in float16."""
+    nothing = np.zeros(0, np.float16)
+    start, end = (
+        np.concatenate([nothing, *(pair[side].astype(np.float16) for pair in logits)]) for side in (0, 1)
+    )
+    np.savez(path, start=start, end=end)
+
+
+def load_logits(path: Path, pairs: Sequence[Pair], otherwise: str) -> dict[str, Teacher]:
+    """What `save_logits` wrote, by question id; if it is not of these pairs, `otherwise` says what to do."""
     try:
-        np.savez(half_written, start=flat[0], end=flat[1])
-        os.replace(half_written, path)
-    finally:
-        half_written.unlink(missing_ok=True)
+        with np.load(path, allow_pickle=False) as arrays:
+            start, end = arrays["start"], arrays["end"]
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        raise ModelError(f"{path}: {otherwise}") from None
+    borders = np.cumsum([0, *(len(e.tokens.word_starts) for e, _ in pairs)])
+    if not borders[-1] == len(start) == len(end):
+        raise ModelError(f"{path}: {otherwise}")
+    return {
+        q.question_id: (start[a:b], end[a:b])
+        for (_, q), a, b in zip(pairs, borders, borders[1:], strict=False)
+    }
+
+
+def _of_length(logits: Floats, words: int) -> Floats:
+    """``[word]``, cut or filled up with minus infinity."""
+    return np.pad(logits[:words], (0, max(0, words - len(logits))), constant_values=-np.inf)
