@@ -74,8 +74,9 @@ class Run:
 
     def __init__(self, settings: RunSettings, output: Path) -> None:
         self.settings, self.output = settings, output
-        if settings.export:
-            _check_export()
+        if settings.export and not _can_export():
+            # Said before hours of training, but no reason against it: GPU machines often have torch alone.
+            say(f"export: {MissingExtraError('it', 'train')}; what comes before it is trained all the same")
         self.device = choose_device()
         self.tokenizer_path = find_tokenizer(settings.encoder)
         self.tokenizer = Tokenizer(self.tokenizer_path)
@@ -242,6 +243,8 @@ class Run:
         self._leave("calibrate", model, record, began)
 
     def _export(self, stage: ExportStage, before: str | None) -> None:
+        if not _can_export():
+            raise MissingExtraError("all else is done; [export]", "train")
         from denspi.dense.export import Calibration, ExportSettings, export_phrase_model, export_reader_model
 
         shown = [p for article in self.articles for p in article.paragraphs[:1] if p.questions][: stage.texts]
@@ -339,7 +342,5 @@ class Run:
         say(f"{name}: done, {json.dumps({k: v for k, v in record.items() if k != 'settings'})}")
 
 
-def _check_export() -> None:
-    """Said before hours of training, not after them: torch alone is enough for everything else."""
-    if not all(find_spec(name) for name in ("onnx", "onnxscript", "onnxruntime")):
-        raise MissingExtraError("[export]", "train")
+def _can_export() -> bool:
+    return all(find_spec(name) for name in ("onnx", "onnxscript", "onnxruntime"))
