@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from denspi.training.loop import LoopSettings, fit
+from denspi.training.loop import LoopSettings, fit, give_back_memory
 
 BATCHES, SIZE = 5, 4
 
@@ -84,3 +84,21 @@ def test_the_loop_does_what_is_written_out(tmp_path: Path, average: float) -> No
     fit(task, settings, 1, tmp_path, torch.device("cpu"))
     for found, expected in zip(task.model.parameters(), written_out(other, settings), strict=True):
         torch.testing.assert_close(found.detach(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="needs /proc to see the memory of a process"
+)
+def test_gaps_in_the_heap_are_given_back() -> None:
+    def megabytes() -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("RssAnon"))
+
+    # Blocks too small to be mapped by themselves, each held in its place by a still smaller one behind it.
+    blocks = [(torch.ones(16_000), torch.ones(100)) for _ in range(3000)]
+    kept = [small for _, small in blocks]
+    del blocks
+    before = megabytes()
+    give_back_memory()
+    assert before - megabytes() > 100
+    assert len(kept) == 3000
