@@ -43,9 +43,9 @@ def main() -> None:
     arguments = parser.parse_args()
     tokenizer = Tokenizer(arguments.encoder / "tokenizer.json")
     examples = make_examples(read_squad(arguments.data), tokenizer, Limits())
-    lengths = np.array([len(example.tokens) + 2 for example in examples])
     model = PhraseModel(load_backbone(str(arguments.encoder)), PhraseSettings(question_pooling="mean"))
     task = PhraseTask(model.train(), tokenizer, examples, [], STAGE, seed=1)
+    lengths = np.array([len(example.tokens) + 2 for example in task.examples])
     epoch = task.order(0)
     ways = {"similar lengths": epoch[: arguments.steps], "by chance": by_chance(epoch[: arguments.steps])}
     results: dict[str, Any] = {
