@@ -1,4 +1,5 @@
 import json
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,34 @@ def test_only_word_borders_may_start_or_end_an_answer(tokenizer: Tokenizer) -> N
     assert tokens.word_final.tolist() == [True, True, False, False, False, True]
     assert tokens.first_piece.tolist() == [0, 1, 2]
     assert tokens.last_piece.tolist() == [0, 1, 5]
+
+
+def words_by_the_book(text: str) -> list[tuple[int, int]]:
+    """One character after the other: runs of letters and digits, single signs, each with its marks."""
+    found: list[tuple[int, int]] = []
+    run = False  # a word of letters goes on here
+    for at, character in enumerate(text):
+        touches = bool(found) and found[-1][1] == at
+        is_mark = unicodedata.category(character).startswith("M")
+        if character.isspace():
+            run = False
+            continue
+        if touches and (is_mark or (run and character.isalnum())):
+            found[-1] = found[-1][0], at + 1
+        else:
+            found.append((at, at + 1))
+            run = character.isalnum()
+    return found
+
+
+@given(st.text(st.sampled_from("ab1½é中_.-– \n\u00a0\u0301\u093f\u20dd\u200d\ud800\U0001d165\U0001f600")))
+def test_words_are_those_that_one_finds_character_by_character(text: str) -> None:
+    assert [(int(a), int(b)) for a, b in zip(*word_spans(text), strict=True)] == words_by_the_book(text)
+
+
+@given(st.text(st.characters()))
+def test_words_of_any_characters_too(text: str) -> None:
+    assert [(int(a), int(b)) for a, b in zip(*word_spans(text), strict=True)] == words_by_the_book(text)
 
 
 @given(st.text())

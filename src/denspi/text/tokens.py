@@ -6,8 +6,6 @@ with it which pieces may start or end an answer. Never adds special tokens, neve
 
 from __future__ import annotations
 
-import functools
-import itertools
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -137,31 +135,41 @@ def _tokens(text: str, ids: list[int], offsets: list[tuple[int, int]]) -> Tokens
     )
 
 
+_SPACE, _LETTER, _SIGN, _MARK, _UNSEEN = range(5)
+_KINDS = np.full(0x110000, _UNSEEN, dtype=np.uint8)  # of every character, filled in as they are met
+
+
 def word_spans(text: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Start and end characters of every word of the text, in order."""
-    pattern = _ASCII_WORD if text.isascii() else _unicode_word()
-    spans = [match.span() for match in pattern.finditer(text)]
-    array = np.array(spans, dtype=np.int32).reshape(-1, 2)
-    return array[:, 0], array[:, 1]
+    kinds = np.full(len(text) + 2, _SPACE, dtype=np.uint8)  # a space before the text, and one behind it
+    kinds[1:-1] = _kinds(text)
+    belongs = kinds
+    is_mark = kinds == _MARK
+    if is_mark.any():
+        # A mark goes on with what it stands on: a word, a sign or, after a space, the mark that is the sign.
+        base = np.maximum.accumulate(np.where(is_mark, 0, np.arange(len(kinds))))
+        belongs = np.where(is_mark & (kinds[base] == _SPACE), _SIGN, kinds[base])
+    is_start = kinds[1:] == _SIGN
+    is_start |= (kinds[1:] == _LETTER) & (belongs[:-1] != _LETTER)
+    is_start |= is_mark[1:] & (kinds[:-1] == _SPACE)
+    is_end = (kinds[:-1] != _SPACE) & (is_start | (kinds[1:] == _SPACE))
+    return np.flatnonzero(is_start).astype(np.int32), np.flatnonzero(is_end).astype(np.int32)
 
 
-_ASCII_WORD = re.compile(r"[a-zA-Z0-9]+|[^\sa-zA-Z0-9]")
+def _kinds(text: str) -> NDArray[np.uint8]:
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    kinds = _KINDS[codes]
+    if (kinds == _UNSEEN).any():
+        for code in set(codes[kinds == _UNSEEN].tolist()):
+            _KINDS[code] = _kind(chr(code))
+        kinds = _KINDS[codes]
+    return kinds
 
 
-@functools.cache
-def _unicode_word() -> re.Pattern[str]:
-    """Letters and digits keep the combining marks that follow them; built on first use (milliseconds)."""
-    marks = _character_class("M")
-    return re.compile(rf"(?:[^\W_]{marks}*)+|[^\s]{marks}*")
-
-
-def _character_class(category: str) -> str:
-    """A regular-expression class of all characters whose Unicode category starts with `category`."""
-    ranges: list[list[int]] = []
-    for code in itertools.chain(range(0x300, 0x20000), range(0xE0000, 0xE0200)):  # the planes that have any
-        if unicodedata.category(chr(code)).startswith(category):
-            if ranges and ranges[-1][1] == code - 1:
-                ranges[-1][1] = code
-            else:
-                ranges.append([code, code])
-    return "[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in ranges) + "]"
+def _kind(character: str) -> int:
+    """Of letters and digits one kind; combining marks are those of letters and signs that precede them."""
+    if character.isalnum():
+        return _LETTER
+    if character.isspace():
+        return _SPACE
+    return _MARK if unicodedata.category(character).startswith("M") else _SIGN
