@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from denspi.dense.backbone import load_backbone
 from denspi.errors import InputError, ModelError, SettingsError
 from denspi.settings import from_table
 from denspi.text.tokens import Tokenizer
-from denspi.training.asked import ASKED, LOGITS, best_phrase, load_asked, make_prompts
+from denspi.training.asked import ASKED, LOGITS, WRITTEN, best_phrase, load_asked, make_prompts
 from denspi.training.asker import AskerModel, Prompt, asker_batch, write_questions
 from denspi.training.examples import Limits
 from denspi.training.run import Run
 from denspi.training.settings import RunSettings
+from denspi.training.status_line import StatusLine
 from denspi.vectors import MAX_PHRASE_WORDS
 
 LOOP = {"epochs": 12, "learning_rate": 5e-3}
@@ -129,6 +131,15 @@ def test_the_best_phrase_and_its_probability_are_those_of_all_phrases() -> None:
     assert best_phrase(nothing, nothing)[2] == 0
 
 
+LIMITS = {"paragraph_pieces": 100, "question_pieces": 16}
+
+
+def ask_settings(tiny: Path, output: Path, **more: Any) -> dict[str, Any]:
+    """Those of a run that asks about a text, with the reader beside it."""
+    ask = {"loop": LOOP, "batch": 16, "text": [str(output / "text.txt")], "questions": 3, "confidence": 0.3}
+    return {**settings(tiny, teacher=str(output / "reader")), "limits": LIMITS, "ask": {**ask, **more}}
+
+
 @pytest.fixture(scope="module")
 def asked(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with a reader, an asker that it answers, and a phrase model that learns from both."""
@@ -140,22 +151,10 @@ def asked(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (output / "text.txt").write_text("\n\n".join(f"{fact} {'. ' * 85}" for fact in facts))
     reader = {"batch": 12, "loop": {"epochs": 3, "learning_rate": 3e-3, "average": 0.9}}
-    limits = {"paragraph_pieces": 100, "question_pieces": 16}
-    table = {**settings(tiny, reader=reader), "limits": limits}
+    table = {**settings(tiny, reader=reader), "limits": LIMITS}
     Run(from_table(RunSettings, table), output).run()
-    table = {
-        **settings(tiny, teacher=str(output / "reader")),
-        "limits": limits,
-        "ask": {
-            "loop": LOOP,
-            "batch": 16,
-            "text": [str(output / "text.txt")],
-            "questions": 3,
-            "confidence": 0.3,
-        },
-        "phrase": {"batch": 4, "asked": 8, "loop": {"epochs": 1, "learning_rate": 3e-3}},
-    }
-    table["phrase"]["loss"] = {"distillation": 1.0}
+    phrase = {"batch": 4, "asked": 8, "loop": {"epochs": 1, "learning_rate": 3e-3}}
+    table = {**ask_settings(tiny, output), "phrase": {**phrase, "loss": {"distillation": 1.0}}}
     Run(from_table(RunSettings, table), output).run()
     return output
 
@@ -212,5 +211,73 @@ def test_a_corpus_without_paragraphs_is_refused_before_training(tiny: Path, tmp_
     (tmp_path / "text" / "short.txt").write_text("Too short to be asked about.")
     table = settings(tiny, teacher="never looked for", ask={"text": [str(tmp_path / "text")]})
     with pytest.raises(InputError, match="text: no paragraph of at least 200 characters"):
+        Run(from_table(RunSettings, table), tmp_path / "run").run()
+    assert not (tmp_path / "run" / "ask").exists()
+
+
+def test_questions_that_are_written_need_not_be_written_again(
+    asked: Path,
+    tiny: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(StatusLine, "FILE_SECONDS", 0.0)
+    run = Run(from_table(RunSettings, ask_settings(tiny, asked)), tmp_path)
+    interrupt_when_written(run, monkeypatch)
+    shown = capsys.readouterr().err
+    asked_in_all = json.loads((asked / "ask" / "scores.json").read_text())["asked"]
+    assert re.search(r"ask: question (\d+)/\1  [\d.]+ questions/s  0:00:00 left", shown)
+    assert f"teacher: reading {asked_in_all} pairs" in shown
+    assert not (tmp_path / "ask" / ASKED).exists()
+    with monkeypatch.context() as patch:
+        patch.setattr("denspi.training.run.write_questions", interrupted)
+        patch.setattr("denspi.training.run.fit", interrupted)
+        run.run()
+    assert f"teacher: pair {asked_in_all}/{asked_in_all}" in capsys.readouterr().err
+    for name in (ASKED, LOGITS):
+        assert (tmp_path / "ask" / name).read_bytes() == (asked / "ask" / name).read_bytes()
+    again, before = (json.loads((each / "ask" / "scores.json").read_text()) for each in (tmp_path, asked))
+    assert [again[key] for key in ("held_out", "kept", "asked")] == [
+        before[key] for key in ("held_out", "kept", "asked")
+    ]
+    assert not (tmp_path / "ask" / WRITTEN).exists()
+
+
+def interrupt_when_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("denspi.training.teacher.read_pairs", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run.run()
+
+
+def interrupted(*_: Any, **__: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_questions_that_others_wrote_are_refused(
+    asked: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ask" / WRITTEN
+    interrupt_when_written(Run(from_table(RunSettings, ask_settings(tiny, asked)), tmp_path), monkeypatch)
+    other = ask_settings(tiny, asked, questions=2)
+    with pytest.raises(ModelError) as caught:
+        Run(from_table(RunSettings, other), tmp_path).run()
+    expected = "was made with ask.questions = '3', now '2'; remove it to start again"
+    assert str(caught.value) == f"{path}: {expected}"
+    whole = path.read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"", b"[]"):
+        path.write_bytes(damaged)
+        with pytest.raises(
+            ModelError, match=r"written\.json\.gz: cannot be resumed \(.*\); remove it to start"
+        ):
+            Run(from_table(RunSettings, ask_settings(tiny, asked)), tmp_path).run()
+
+
+def test_a_teacher_that_is_not_there_is_missed_before_training(
+    asked: Path, tiny: Path, tmp_path: Path
+) -> None:
+    table = {**ask_settings(tiny, asked), "teacher": str(tmp_path / "nobody")}
+    with pytest.raises(ModelError, match="nobody"):
         Run(from_table(RunSettings, table), tmp_path / "run").run()
     assert not (tmp_path / "run" / "ask").exists()

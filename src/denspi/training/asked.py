@@ -1,21 +1,25 @@
 """Questions that the asker wrote about plain text, each with the answer that a reader finds.
 
 Kept in a folder: asked.json.gz, in SQuAD's layout, and teacher.npz, the reader's word logits. What the reader
-is unsure of is dropped, and its own best phrase is the answer: the asker proposes, the reader decides.
+is unsure of is dropped, and its own best phrase is the answer: the asker proposes, the reader decides. Until
+then, written.json.gz holds what was proposed.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from denspi.corpus.squad import SquadArticle, SquadParagraph, SquadQuestion, read_squad
+from denspi.corpus.squad import SquadAnswer, SquadArticle, SquadParagraph, SquadQuestion, read_squad
 from denspi.errors import ModelError
 from denspi.text.tokens import Tokenizer, Tokens
 from denspi.training.asker import Prompt
@@ -25,7 +29,7 @@ from denspi.training.examples import Example, Limits, crop, make_examples
 from denspi.training.teacher import load_logits, save_logits
 from denspi.vectors import MAX_PHRASE_WORDS, Floats
 
-ASKED, LOGITS = "asked.json.gz", "teacher.npz"
+ASKED, LOGITS, WRITTEN = "asked.json.gz", "teacher.npz", "written.json.gz"
 _WINDOW = (3, 10)  # words of a region that is no name, number or date
 
 
@@ -82,6 +86,33 @@ def articles_of(
     return articles
 
 
+def save_written(path: Path, articles: Sequence[SquadArticle], record: dict[str, Any]) -> None:
+    """Write questions that nobody has answered yet, and what shall be known of them; whole or not at all."""
+    half_written = path.with_suffix(".tmp")
+    try:
+        _save_squad(half_written, articles, record)
+        os.replace(half_written, path)
+    finally:
+        half_written.unlink(missing_ok=True)
+
+
+def load_written(path: Path, made_with: dict[str, str]) -> tuple[list[SquadArticle], dict[str, Any]]:
+    """What `save_written` wrote; its record must say that it was `made_with` these settings."""
+    try:
+        with gzip.open(path) as file:
+            record = {key: value for key, value in json.load(file).items() if key not in ("version", "data")}
+        before = record["made_with"]
+    except (OSError, EOFError, ValueError, KeyError, AttributeError) as error:
+        raise ModelError(f"{path}: cannot be resumed ({error}); remove it to start again") from None
+    for name in sorted(made_with.keys() | before.keys()):
+        if before.get(name) != made_with.get(name):
+            raise ModelError(
+                f"{path}: was made with {name} = {before.get(name)!r}, now {made_with.get(name)!r}; "
+                "remove it to start again"
+            )
+    return read_squad(path), record
+
+
 def save_asked(
     folder: Path,
     articles: Sequence[SquadArticle],
@@ -91,29 +122,49 @@ def save_asked(
 ) -> tuple[int, int]:
     """Write what the reader is sure of; (kept, asked) questions. `examples` are those of `articles`."""
     paragraphs = iter(examples)
-    data, sides, asked = [], [], 0
+    answered, sides, asked = [], [], 0
     for article in articles:
         kept = []
         for paragraph, example in zip(article.paragraphs, paragraphs, strict=False):
-            qas = []
+            questions = []
             for question, (start, end) in zip(paragraph.questions, logits, strict=False):
                 asked += 1
                 first, last, probability = best_phrase(start, end)
                 if probability < confidence:
                     continue
                 span = int(example.tokens.word_starts[first]), int(example.tokens.word_ends[last])
-                answer = {"text": paragraph.context[slice(*span)], "answer_start": span[0]}
-                qas.append({"id": question.question_id, "question": question.text, "answers": [answer]})
+                answer = SquadAnswer(paragraph.context[slice(*span)], span[0])
+                questions.append(replace(question, answers=(answer,)))
                 sides.append((start, end))
-            if qas:
-                kept.append({"context": paragraph.context, "qas": qas})
+            if questions:
+                kept.append(replace(paragraph, questions=tuple(questions)))
         if kept:
-            data.append({"title": article.title, "paragraphs": kept})
-    folder.mkdir(parents=True, exist_ok=True)
-    with gzip.GzipFile(folder / ASKED, "wb", mtime=0) as file:
-        file.write(json.dumps({"version": "1.1", "data": data}).encode())
+            answered.append(replace(article, paragraphs=tuple(kept)))
+    _save_squad(folder / ASKED, answered, {})
     save_logits(folder / LOGITS, sides)
     return len(sides), asked
+
+
+def _save_squad(path: Path, articles: Sequence[SquadArticle], record: dict[str, Any]) -> None:
+    """SQuAD's layout, and what the record says beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = [
+        {
+            "title": article.title,
+            "paragraphs": [
+                {"context": paragraph.context, "qas": [_question(each) for each in paragraph.questions]}
+                for paragraph in article.paragraphs
+            ],
+        }
+        for article in articles
+    ]
+    with gzip.GzipFile(path, "wb", mtime=0) as file:
+        file.write(json.dumps({"version": "1.1", **record, "data": data}).encode())
+
+
+def _question(question: SquadQuestion) -> dict[str, Any]:
+    answers = [{"text": answer.text, "answer_start": answer.start_char} for answer in question.answers]
+    return {"id": question.question_id, "question": question.text, "answers": answers}
 
 
 def load_asked(

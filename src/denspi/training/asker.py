@@ -7,7 +7,7 @@ about has type 1. Nothing but training uses it: there are only so many written q
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,9 +44,18 @@ class AskerBatch(TensorRecord):
 
     ids: Tensor  # [row, piece]
     types: Tensor
-    seen: Tensor  # [row, 1, piece, piece] what each piece attends to
+    heads: Tensor  # [row] pieces of the paragraph and its frame
+    lengths: Tensor  # [row] pieces of both
     before: Tensor  # [written, 2] row and place of the piece before each piece of a question
     written: Tensor  # [written] the piece itself
+
+    @property
+    def seen(self) -> Tensor:
+        """What each piece attends to, ``[row, 1, piece, piece]``: large, so made where the batch lies."""
+        place = torch.arange(self.ids.shape[1], device=self.ids.device)
+        is_text = place < self.lengths[:, None]
+        seen = (place < self.heads[:, None])[:, None, :] | (place <= place[:, None])
+        return (seen & is_text[:, None, :])[:, None]
 
 
 class AskerModel(nn.Module):
@@ -141,24 +150,15 @@ def asker_batch(
 ) -> AskerBatch:
     """Collate prompts with their questions."""
     heads = [_read(prompt, tokenizer) for prompt in prompts]
-    ids, mask = pad_ids(
-        [
-            np.concatenate([head, question, [tokenizer.sep_id]]).astype(np.int32)
-            for (head, _), question in zip(heads, questions, strict=True)
-        ],
-        tokenizer.pad_id,
-    )
-    types = torch.ones_like(ids)
-    before = []
-    for row, ((head, marks), question) in enumerate(zip(heads, questions, strict=True)):
-        types[row, : len(head)] = torch.from_numpy(marks)
-        before += [(row, place) for place in range(len(head) - 1, len(head) + len(question))]
-    where = torch.tensor(before)
-    lengths = torch.tensor([len(head) for head, _ in heads])
-    place = torch.arange(ids.shape[1])
-    seen = (place < lengths[:, None])[:, None, :] | (place <= place[:, None])
+    tails = [np.append(question, tokenizer.sep_id).astype(np.int32) for question in questions]
+    rows = list(zip(heads, tails, strict=True))
+    ids, mask = pad_ids([np.concatenate([head, tail]) for (head, _), tail in rows], tokenizer.pad_id)
+    types, _ = pad_ids([np.concatenate([marks, np.ones_like(tail)]) for (_, marks), tail in rows], 1)
+    head_lengths, written = np.array([len(head) for head, _ in heads]), [len(tail) for tail in tails]
+    places = np.repeat(head_lengths - 1, written) + np.concatenate([np.arange(count) for count in written])
+    before = torch.from_numpy(np.stack([np.repeat(np.arange(len(rows)), written), places], axis=1))
     return AskerBatch(
-        ids, types, (seen & (mask[:, None, :] > 0))[:, None], where, ids[where[:, 0], where[:, 1] + 1]
+        ids, types, torch.from_numpy(head_lengths), mask.sum(1), before, ids[before[:, 0], before[:, 1] + 1]
     )
 
 
@@ -171,8 +171,9 @@ def write_questions(
     temperature: float = 0.8,
     batch: int = 1024,
     longest: int = LONGEST,
+    told: Callable[[int], None] = lambda count: None,
 ) -> list[str]:
-    """One question for each prompt, drawn at random, of at most `longest` pieces.
+    """One question for each prompt, drawn at random, of at most `longest` pieces; `told` how many more.
 
     The same for the same seed and device.
     """
@@ -188,6 +189,7 @@ def write_questions(
         for n, row in zip(chosen, rows.tolist(), strict=True):
             pieces = row[: row.index(tokenizer.sep_id)] if tokenizer.sep_id in row else row
             found[n] = tokenizer.decode(pieces)
+        told(len(chosen))
     return [found[n] for n in range(len(prompts))]
 
 

@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -77,16 +77,35 @@ class Progress:
 
     def _line(self, step: int, means: dict[str, float]) -> str:
         """The loss is the mean since the last record, as are the parts of it that follow."""
-        rate = (step - self.done_before) / max(time.monotonic() - self.began, 1e-6)
-        left = timedelta(seconds=round((self.total - step) / rate))
         shown = "  ".join(f"{name} {value:.3f}" for name, value in means.items())
-        return f"step {step:,}/{self.total:,}  {rate:.1f} steps/s  {left} left  {shown}"
+        pace = _pace(step - self.done_before, self.total - step, self.began, "steps")
+        return f"step {step:,}/{self.total:,}  {pace}  {shown}"
 
     def _write(self, record: dict[str, Any]) -> None:
         if not self.is_quiet:
             seconds = self.seconds_before + time.monotonic() - self.began
             with self.path.open("a") as file:
                 file.write(json.dumps({"seconds": round(seconds, 1), **record}) + "\n")
+
+
+@contextlib.contextmanager
+def counting(what: str, things: str, total: int, is_quiet: bool = False) -> Iterator[Callable[[int], None]]:
+    """Shows how far work without a loss is; within the block, tell the function how many more are done."""
+    line, began, done = StatusLine(is_quiet), time.monotonic(), 0
+
+    def more(count: int) -> None:
+        nonlocal done
+        done += count
+        if line.is_due(done / total):
+            line.show(f"{what} {done:,}/{total:,}  {_pace(done, total - done, began, things)}", done / total)
+
+    with line:
+        yield more
+
+
+def _pace(done: int, left: int, began: float, things: str) -> str:
+    rate = max(done, 1) / max(time.monotonic() - began, 1e-6)
+    return f"{rate:.1f} {things}/s  {timedelta(seconds=round(left / rate))} left"
 
 
 def _trim(path: Path, done: int) -> float:

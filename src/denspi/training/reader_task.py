@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -86,6 +86,7 @@ def read_pairs(
     tokenizer: Tokenizer,
     pairs: Sequence[Pair],
     pieces: int = 32768,
+    told: Callable[[int], None] = lambda count: None,
 ) -> Iterator[tuple[Floats, Floats]]:
     """The reader's word logits for each pair, in order; similar lengths are computed together."""
     device = model.head.weight.device
@@ -104,6 +105,7 @@ def read_pairs(
         # A GPU computes this batch while the one before is taken apart.
         found |= _by_pair(pairs, waiting)
         waiting = chosen, sides
+        told(len(chosen))
     found |= _by_pair(pairs, waiting)
     return (found[n] for n in range(len(pairs)))
 

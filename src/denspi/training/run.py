@@ -34,7 +34,15 @@ from denspi.dense.model_folder import load_phrase_model, save_model
 from denspi.dense.torch_encoder import torch_encoder
 from denspi.errors import InputError, MissingExtraError, ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
-from denspi.training.asked import articles_of, load_asked, make_prompts, save_asked
+from denspi.training.asked import (
+    WRITTEN,
+    articles_of,
+    load_asked,
+    load_written,
+    make_prompts,
+    save_asked,
+    save_written,
+)
 from denspi.training.asker import LONGEST, AskerModel, AskerTask, write_questions
 from denspi.training.batches import Teacher
 from denspi.training.calibrate import calibrate
@@ -46,6 +54,7 @@ from denspi.training.filter_task import FilterTask
 from denspi.training.loop import Task, evaluated, fit
 from denspi.training.phrase_task import PhraseTask
 from denspi.training.processes import alone_in, choose_device, is_first, say, wait
+from denspi.training.progress import counting
 from denspi.training.reader_task import ReaderTask
 from denspi.training.settings import (
     AskStage,
@@ -66,7 +75,7 @@ from denspi.training.starting_point import (
     starting_backbone,
     use_graphs,
 )
-from denspi.training.teacher import ask_teacher, teacher_logits
+from denspi.training.teacher import ask_teacher, load_teacher, teacher_logits
 
 
 class Run:
@@ -143,31 +152,41 @@ class Run:
     def _ask(self, stage: AskStage) -> None:
         if self._is_done("ask"):
             return
+        settings, path = self.settings, self.output / "ask" / WRITTEN
+        assert settings.teacher is not None
         check_text(stage.text)
-        began, settings = time.monotonic(), self.settings
-        torch.manual_seed(settings.seed)
-        model = AskerModel(self._backbone()).to(self.device)
-        task = AskerTask(model, self.tokenizer, self.examples, self.held_out, stage.batch, settings.seed)
-        record: dict[str, Any] = {"held_out": self._fit("ask", task, stage)}
+        load_teacher(settings.teacher, settings.limits)  # what is wrong with it is said before training
+        began, made_with = time.monotonic(), what_counts(settings, "ask", stage)
+        if not path.exists():
+            torch.manual_seed(settings.seed)
+            model = AskerModel(self._backbone()).to(self.device)
+            task = AskerTask(model, self.tokenizer, self.examples, self.held_out, stage.batch, settings.seed)
+            scores = self._fit("ask", task, stage)
+            if is_first():
+                save_written(path, self._written(model, stage), {"made_with": made_with, "held_out": scores})
         if is_first():
-            record["kept"], record["asked"] = self._write_asked(model, stage)
-            self._record("ask", record, began)
+            articles, record = load_written(path, made_with)
+            examples = make_examples(articles, self.tokenizer, settings.limits)
+            logits = ask_teacher(settings.teacher, articles, examples, settings.limits, self.device)
+            kept, asked = save_asked(path.parent, articles, examples, logits, stage.confidence)
+            self._record("ask", {"held_out": record["held_out"], "kept": kept, "asked": asked}, began)
+            path.unlink()
         wait()
 
-    def _write_asked(self, model: AskerModel, stage: AskStage) -> tuple[int, int]:
+    def _written(self, model: AskerModel, stage: AskStage) -> list[SquadArticle]:
+        """Paragraphs of the stage's text, with the questions that the model asks about them."""
         settings = self.settings
-        assert settings.teacher is not None
         paragraphs = sample_paragraphs(stage.text, stage.paragraphs, random.Random(settings.seed))
         texts = [text for _, text in paragraphs]
         prompts = make_prompts(texts, self.tokenizer, settings.limits, stage.questions, settings.seed)
         flat = [prompt for each in prompts for prompt in each]
         say(f"ask: writing {len(flat)} questions about {len(paragraphs)} paragraphs")
         longest = min(LONGEST, settings.limits.question_pieces)  # more would not fit behind a long paragraph
-        written = iter(write_questions(model, self.tokenizer, flat, settings.seed, longest=longest))
-        articles = articles_of(paragraphs, ([next(written) for _ in each] for each in prompts), settings.seed)
-        examples = make_examples(articles, self.tokenizer, settings.limits)
-        logits = ask_teacher(settings.teacher, articles, examples, settings.limits, self.device)
-        return save_asked(self.output / "ask", articles, examples, logits, stage.confidence)
+        with counting("ask: question", "questions", len(flat)) as told:
+            questions = iter(
+                write_questions(model, self.tokenizer, flat, settings.seed, longest=longest, told=told)
+            )
+        return articles_of(paragraphs, ([next(questions) for _ in each] for each in prompts), settings.seed)
 
     def _phrase(self, name: str, stage: PhraseStage, before: str | None) -> None:
         if self._is_done(name):

@@ -14,12 +14,14 @@ import numpy as np
 import torch
 
 from denspi.corpus.squad import SquadArticle
+from denspi.dense.model import ReaderModel
 from denspi.dense.model_folder import load_reader_model
 from denspi.errors import ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
 from denspi.training.batches import Teacher
 from denspi.training.examples import Example, Limits, make_examples
 from denspi.training.processes import is_first, say, wait
+from denspi.training.progress import counting
 from denspi.training.reader_task import Pair, read_pairs
 from denspi.vectors import Floats
 
@@ -59,15 +61,23 @@ def ask_teacher(
 
     It reads them in pieces of its own; of words that it does not reach, the logits are minus infinity.
     """
-    model, tokenizer = load_reader_model(folder).to(device), Tokenizer(folder / "tokenizer.json")
-    needed, reach = limits.longest_pair, model.backbone.max_pieces
-    if needed > reach:
-        raise SettingsError(f"limits: {needed} pieces do not fit the {reach} of the teacher {folder}")
+    model, tokenizer = load_teacher(folder, limits)
     pairs = [(e, q) for e in make_examples(articles, tokenizer, limits) for q in e.questions]
     say(f"teacher: reading {len(pairs)} pairs")
     words = [len(e.tokens.word_starts) for e in examples for _ in e.questions]
-    for (start, end), count in zip(read_pairs(model, tokenizer, pairs), words, strict=True):
+    with counting("teacher: pair", "pairs", len(pairs), is_quiet=not is_first()) as told:
+        read = read_pairs(model.to(device), tokenizer, pairs, told=told)
+    for (start, end), count in zip(read, words, strict=True):
         yield _of_length(start, count), _of_length(end, count)
+
+
+def load_teacher(folder: Path, limits: Limits) -> tuple[ReaderModel, Tokenizer]:
+    """A trained reader and its tokenizer, if its longest input holds the longest pair."""
+    model, tokenizer = load_reader_model(folder), Tokenizer(folder / "tokenizer.json")
+    needed, reach = limits.longest_pair, model.backbone.max_pieces
+    if needed > reach:
+        raise SettingsError(f"limits: {needed} pieces do not fit the {reach} of the teacher {folder}")
+    return model, tokenizer
 
 
 def save_logits(path: Path, logits: Sequence[tuple[Floats, Floats]]) -> None:
