@@ -4,6 +4,7 @@ import io
 import json
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,25 @@ def test_a_terminal_has_one_line_that_is_written_over(
     assert all(len(state.rstrip("\n")) < 80 for state in states)  # what wraps cannot be written over
     assert shown.endswith("\n")  # whatever says why it stopped has a line of its own
     assert shown.count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "pace"), [(4.0, "2.5 steps/s"), (10.0, "1.0 steps/s"), (25.0, "2.5 s a step")]
+)
+def test_slow_steps_have_a_pace_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, pace: str
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    screen = Screen(is_terminal=False)
+    monkeypatch.setattr(sys, "stderr", screen)
+    progress = Progress(tmp_path, 20, is_quiet=False)
+    with progress.begin(0):
+        for step in range(1, 11):
+            clock[0] = seconds * step / 10
+            progress.step(step, {"loss": torch.tensor(2.0)})
+    last = screen.getvalue().splitlines()[-1]
+    assert last.startswith(f"step 10/20  {pace}  0:00:{round(seconds):02} left")
 
 
 def test_a_terminal_is_not_flooded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,7 +105,8 @@ def counting(what: str, things: str, total: int, is_quiet: bool = False) -> Iter
 
 def _pace(done: int, left: int, began: float, things: str) -> str:
     rate = max(done, 1) / max(time.monotonic() - began, 1e-6)
-    return f"{rate:.1f} {things}/s  {timedelta(seconds=round(left / rate))} left"
+    pace = f"{rate:.1f} {things}/s" if rate >= 1 else f"{1 / rate:.1f} s a {things.removesuffix('s')}"
+    return f"{pace}  {timedelta(seconds=round(left / rate))} left"
 
 
 def _trim(path: Path, done: int) -> float:
