@@ -19,6 +19,7 @@ import shlex
 import subprocess
 import sys
 import time
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +42,7 @@ class Run:
 WITHOUT_NEGATIVES = ("phrase.loss.in_batch=0", "phrase.article_group=1")
 ASKED = ("reader-base", "ask", "ask-more")
 LSTM = ("phrase.batch=48", "phrase.loop.epochs=7", "phrase.loop.learning_rate=1e-3")
-BASE = ('encoder="encoders/mpnet-base"', "phrase.loop.learning_rate=5e-5")
+BASE = ('encoder="encoders/mpnet-base"', "graphs=false", "phrase.loop.learning_rate=5e-5")
 
 
 def negatives(kind: str) -> Run:
@@ -118,7 +119,8 @@ def main() -> int:
     if arguments.collect:
         print(", ".join(collect(arguments.output, RESULTS)) or "nothing new", file=sys.stderr)
     for name in failed:
-        print(f"{name}: failed", file=sys.stderr)
+        where = f", see {arguments.output / name}.log" if arguments.jobs > 1 else ""
+        print(f"{name}: failed{where}", file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -136,21 +138,25 @@ def train(names: list[str], arguments: argparse.Namespace) -> list[str]:
 def train_until_done(
     names: list[str], arguments: argparse.Namespace, running: dict[str, subprocess.Popen[bytes]]
 ) -> list[str]:
-    waiting = [name for name in in_order(names) if not is_done(name, arguments.output)]
+    waiting = [
+        name
+        for name in in_order(names)
+        if not is_done(name, arguments.output) or (name in names and not is_exported(name, arguments.output))
+    ]
     failed: list[str] = []
     while waiting or running:
         for name in list(waiting):
-            needs = RUNS[name].needs
-            if any(need in failed for need in needs):
+            missing = [need for need in RUNS[name].needs if not is_done(need, arguments.output)]
+            if any(need in failed for need in missing):
                 waiting.remove(name)
                 failed.append(name)
-            elif len(running) < arguments.jobs and all(is_done(need, arguments.output) for need in needs):
+            elif len(running) < arguments.jobs and not missing:
                 waiting.remove(name)
                 running[name] = begin(name, arguments)
         for name, process in list(running.items()):
             if process.poll() is not None:
                 del running[name]
-                failed += [] if is_done(name, arguments.output) else [name]
+                failed += [name] if process.returncode or not is_done(name, arguments.output) else []
         time.sleep(POLL_SECONDS)
     return failed
 
@@ -167,7 +173,15 @@ def begin(name: str, arguments: argparse.Namespace) -> subprocess.Popen[bytes]:
 
 
 def is_done(name: str, output: Path) -> bool:
+    """Whether what others need of it is there."""
     return (output / name / RUNS[name].stage / "scores.json").exists()
+
+
+def is_exported(name: str, output: Path) -> bool:
+    """Whether its export is there too, if it has one: some machines can train and not export."""
+    config = tomllib.loads((ROOT / CONFIGS / f"{RUNS[name].config}.toml").read_text(encoding="utf-8"))
+    folder = "reader-export" if "reader" in config else "export"
+    return "export" not in config or (output / name / folder / "model.json").exists()
 
 
 def in_order(names: list[str]) -> list[str]:
