@@ -2,6 +2,8 @@
 
 import errno
 import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,7 @@ from denspi.training import teacher
 from denspi.training.batches import Teacher
 from denspi.training.examples import Example, Limits, make_examples
 from denspi.training.phrase_task import PhraseTask
+from denspi.training.processes import alone_in
 from denspi.training.reader_task import read_pairs
 from denspi.training.settings import PhraseLoss, PhraseStage
 from denspi.training.teacher import teacher_logits
@@ -121,6 +124,28 @@ def test_it_is_asked_once(
     again = teacher_logits(folder, "0.05", articles, learner[1], LIMITS, CPU)
     assert again.keys() == logits.keys()
     assert all(np.array_equal(again[name], logits[name]) for name in logits)
+
+
+def test_of_runs_that_begin_together_one_asks(
+    folder: Path,
+    articles: list[SquadArticle],
+    learner: tuple[Tokenizer, list[Example]],
+    logits: dict[str, Teacher],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(teacher, "ask_teacher", None)
+    with ThreadPoolExecutor() as threads:
+        with alone_in(folder, doing="asking"):
+            late = threads.submit(teacher_logits, folder, "late", articles, learner[1], LIMITS, CPU)
+            waited = ""
+            while "waiting" not in waited:
+                assert not late.done()
+                waited += capsys.readouterr().err
+            shutil.copy(folder / "teacher-0.05.npz", folder / "teacher-late.npz")
+        assert late.result().keys() == logits.keys()
+    assert waited.startswith(f"teacher: waiting for process {os.getpid()} on ")
+    assert not (folder / ".lock").exists()
 
 
 @pytest.mark.parametrize("damage", ["half", "other", "empty"])

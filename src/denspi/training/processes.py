@@ -6,6 +6,7 @@ Runs that know nothing of each other are kept apart here too.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import torch
 import torch.distributed as dist
 
 from denspi.errors import SettingsError
-from denspi.index.locks import NO_WAIT, lock_file
+from denspi.index.locks import NO_WAIT, Wait, lock_file
 
 
 def choose_device() -> torch.device:
@@ -38,19 +39,26 @@ def choose_device() -> torch.device:
 
 
 @contextlib.contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def alone_in(folder: Path, wait: Wait = NO_WAIT, doing: str = "training into") -> Iterator[None]:
     """Within the block no other run may write to `folder`; the processes of one run count as one."""
     lock, path = None, folder / ".lock"
     if is_first():
         folder.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(OSError):  # some network file systems know no locks: nobody is kept out
-            lock = lock_file(path, NO_WAIT, "training into")
+            lock = lock_file(path, wait, doing)
     try:
         yield
     finally:
         if lock is not None:
             path.unlink(missing_ok=True)
             lock.release()
+
+
+def give_back_gpu() -> None:
+    """The memory of models that are no longer used, to other processes on the same GPU."""
+    gc.collect()  # a model with graphs is in a cycle
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def is_first() -> bool:

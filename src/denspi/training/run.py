@@ -53,7 +53,7 @@ from denspi.training.filter_stage import Reading, costs, finish_filter
 from denspi.training.filter_task import FilterTask
 from denspi.training.loop import Task, evaluated, fit
 from denspi.training.phrase_task import PhraseTask
-from denspi.training.processes import alone_in, choose_device, is_first, say, wait
+from denspi.training.processes import alone_in, choose_device, give_back_gpu, is_first, say, wait
 from denspi.training.progress import counting
 from denspi.training.reader_task import ReaderTask
 from denspi.training.settings import (
@@ -137,6 +137,7 @@ class Run:
             self._calibrate(self.settings.calibrate, before)
             before = "calibrate"
         if self.settings.export and is_first():
+            give_back_gpu()  # exporting needs none, and others may wait for it
             self._export(self.settings.export, before)
 
     def _reader(self, stage: ReaderStage) -> None:

@@ -5,6 +5,7 @@ Words are the same whatever the pieces: a teacher may have another tokenizer tha
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -17,10 +18,11 @@ from denspi.corpus.squad import SquadArticle
 from denspi.dense.model import ReaderModel
 from denspi.dense.model_folder import load_reader_model
 from denspi.errors import ModelError, SettingsError
+from denspi.index.locks import Wait
 from denspi.text.tokens import Tokenizer
 from denspi.training.batches import Teacher
 from denspi.training.examples import Example, Limits, make_examples
-from denspi.training.processes import is_first, say, wait
+from denspi.training.processes import alone_in, is_first, say, wait
 from denspi.training.progress import counting
 from denspi.training.reader_task import Pair, read_pairs
 from denspi.vectors import Floats
@@ -37,17 +39,30 @@ def teacher_logits(
     """By question id, for the `examples` made of `articles`; `name` tells one selection from another."""
     path = folder / f"teacher-{name}.npz"
     if is_first() and not path.exists():
-        pairs = [(e, q) for e in examples for q in e.questions]
-        logits = ask_teacher(folder, articles, examples, limits, device)
-        half_written = path.with_name(f"half-written-{os.getpid()}.npz")  # runs that begin together both ask
-        try:
-            save_logits(half_written, [each for (_, q), each in zip(pairs, logits, strict=True) if q.gold])
-            os.replace(half_written, path)
-        finally:
-            half_written.unlink(missing_ok=True)
+        # Of runs that begin together one asks, and the others wait for it.
+        with alone_in(folder, Wait(math.inf, lambda holder: say(f"teacher: waiting for {holder}")), "asking"):
+            if not path.exists():
+                _ask_for(path, articles, examples, limits, device)
     wait()
     asked = [(e, q) for e in examples for q in e.questions if q.gold]
     return load_logits(path, asked, "was made for other data; remove it to make it again")
+
+
+def _ask_for(
+    path: Path,
+    articles: Sequence[SquadArticle],
+    examples: Sequence[Example],
+    limits: Limits,
+    device: torch.device,
+) -> None:
+    pairs = [(e, q) for e in examples for q in e.questions]
+    logits = ask_teacher(path.parent, articles, examples, limits, device)
+    half_written = path.with_name(f"half-written-{os.getpid()}.npz")
+    try:
+        save_logits(half_written, [each for (_, q), each in zip(pairs, logits, strict=True) if q.gold])
+        os.replace(half_written, path)
+    finally:
+        half_written.unlink(missing_ok=True)
 
 
 def ask_teacher(
@@ -107,4 +122,6 @@ def load_logits(path: Path, pairs: Sequence[Pair], otherwise: str) -> dict[str, 
 
 def _of_length(logits: Floats, words: int) -> Floats:
     """``[word]``, cut or filled up with minus infinity."""
+    if len(logits) == words:
+        return logits
     return np.pad(logits[:words], (0, max(0, words - len(logits))), constant_values=-np.inf)
