@@ -14,7 +14,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from denspi.training.status_line import StatusLine
@@ -42,7 +41,8 @@ class Progress:
     def step(self, step: int, values: dict[str, Tensor]) -> None:
         """Take in the values of one step."""
         for name, value in values.items():
-            self.sums[name] = self.sums.get(name, torch.zeros((), device=value.device)) + value.detach()
+            value = value.detach()
+            self.sums[name] = self.sums[name] + value if name in self.sums else value
         self.count += 1
         is_record = step % self.EVERY == 0 or step == self.total
         is_due = self.line.is_due(step / self.total)
