@@ -94,7 +94,7 @@ def test_an_output_that_cannot_be_written_is_refused_at_once(
         (
             torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 MiB\nand much advice"),
             SettingsError,
-            "the GPU's memory does not suffice; lower batch of the stage, or limits",
+            "the GPU's memory does not suffice; set graphs = false or run fewer at a time, and go on with",
         ),
         (
             RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed. "),

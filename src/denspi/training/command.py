@@ -61,7 +61,8 @@ def _run(config: Path, output: Path, overrides: Sequence[str]) -> None:
         Run(load_settings(config, RunSettings, overrides), output).run()
     except torch.OutOfMemoryError as error:
         raise SettingsError(
-            "the GPU's memory does not suffice; lower batch of the stage, or limits"
+            "the GPU's memory does not suffice; set graphs = false or run fewer at a time, and go on with "
+            "--resume; or lower batch of the stage, or limits"
         ) from error
     except RuntimeError as error:
         if "DataLoader worker" not in str(error):  # torch has no class for it

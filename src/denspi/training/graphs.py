@@ -1,7 +1,9 @@
 """CUDA graphs for a backbone in training: a small encoder is bound by kernel launches, and a replay has one.
 
 Inputs are padded to a few shapes; each shape's forward and backward pass is recorded once and replayed after
-that. Validation, the CPU and everything but the backbone are not affected.
+that. A recording keeps its memory, the gradient of every weight included, so shapes are few, and large
+encoders, which launches do not hold up, are better left without. Validation, the CPU and everything but the
+backbone are not affected.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ class GraphReplay:
         """The backbone's hidden states, from the graph of the padded shape."""
         rows, pieces = ids.shape
         more_rows = -rows % (4 if rows < 32 else 16)
-        more_pieces = min(-pieces % 32, self.backbone.max_pieces - pieces)
+        more_pieces = min(-pieces % (32 if pieces <= 192 else 64), self.backbone.max_pieces - pieces)
         room = (0, more_pieces, 0, more_rows)
         ids, mask, types = pad(ids, room), pad(mask, room), pad(types, room)
         mask[rows:, 0] = 1  # a row that attends to nothing would be not-a-number
