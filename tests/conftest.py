@@ -6,6 +6,7 @@ Also where the evaluation data is: the variable DATA, by default the folder besi
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,11 @@ ROOT = Path(__file__).resolve().parents[1]
 
 settings.register_profile("denspi", derandomize=True, deadline=None)
 settings.load_profile("denspi")
+
+# A shell starts what it puts in the background with Ctrl-C ignored, and so would be every process that a test
+# interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
