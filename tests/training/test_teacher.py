@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -132,19 +133,19 @@ def test_of_runs_that_begin_together_one_asks(
     learner: tuple[Tokenizer, list[Example]],
     logits: dict[str, Teacher],
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(teacher, "say", said.append)
     monkeypatch.setattr(teacher, "ask_teacher", None)
     with ThreadPoolExecutor() as threads:
         with alone_in(folder, doing="asking"):
             late = threads.submit(teacher_logits, folder, "late", articles, learner[1], LIMITS, CPU)
-            waited = ""
-            while "waiting" not in waited:
+            while not said:
                 assert not late.done()
-                waited += capsys.readouterr().err
+                time.sleep(0.01)
             shutil.copy(folder / "teacher-0.05.npz", folder / "teacher-late.npz")
         assert late.result().keys() == logits.keys()
-    assert waited.startswith(f"teacher: waiting for process {os.getpid()} on ")
+    assert said[0].startswith(f"teacher: waiting for process {os.getpid()} on ")
     assert not (folder / ".lock").exists()
 
 
