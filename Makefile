@@ -6,13 +6,14 @@ BIN := $(VENV)/bin
 # Evaluation data; the tests that need it skip, and say so, where it is absent.
 DATA ?= ../shared/data
 export DATA
-# Test workers, and one computing thread in each.
+# Test workers, and one computing thread in each. One that dies is not replaced: its replacement would begin
+# with the test that it died of, again and again.
 WORKERS ?= 2
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTHON = $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
-PYTEST := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+PYTEST := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --max-worker-restart 0
 
 # What `make tables` works with: an index of SQuAD's articles (built where it is missing), an exported reader, and
 # a folder for what is answered already and for the index that grows by Wikipedia's articles.
