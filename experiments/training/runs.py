@@ -15,13 +15,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+
+from denspi.build.cores import usable_cores
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results" / "reading.json"
@@ -157,6 +161,9 @@ def train_until_done(
             if process.poll() is not None:
                 del running[name]
                 failed += [name] if process.returncode or not is_done(name, arguments.output) else []
+                if process.returncode < 0:  # it could not say so itself
+                    reason = signal.strsignal(-process.returncode)
+                    print(f"{name}: ended by a signal ({reason})", file=sys.stderr, flush=True)
         time.sleep(POLL_SECONDS)
     return failed
 
@@ -168,8 +175,10 @@ def begin(name: str, arguments: argparse.Namespace) -> subprocess.Popen[bytes]:
     if arguments.jobs == 1:
         return subprocess.Popen(line)
     arguments.output.mkdir(parents=True, exist_ok=True)
+    # Threads that wait for each other turn in circles: more of them than cores take many times as long.
+    threads = str(max(1, usable_cores() // arguments.jobs))
     with (arguments.output / f"{name}.log").open("ab") as log:
-        return subprocess.Popen(line, stdout=log, stderr=log)
+        return subprocess.Popen(line, stdout=log, stderr=log, env={"OMP_NUM_THREADS": threads, **os.environ})
 
 
 def is_done(name: str, output: Path) -> bool:

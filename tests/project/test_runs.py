@@ -106,6 +106,32 @@ sys.exit({status})"""
     assert len(begun) == 6  # nothing is done twice
 
 
+def test_a_run_that_is_killed_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def play(name: str, arguments: Namespace) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"])
+
+    monkeypatch.setattr(SCRIPT, "begin", play)
+    assert SCRIPT.train(["reader-small"], Namespace(jobs=1, output=tmp_path)) == ["reader-small"]
+    assert capsys.readouterr().err == "reader-small: ended by a signal (Killed)\n"
+
+
+@pytest.mark.parametrize(("jobs", "threads"), [(2, "3"), (4, "1"), (9, "1")])
+def test_runs_at_a_time_share_the_cores(
+    jobs: int, threads: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[dict[str, str]] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, env, **__: given.append(env))
+    monkeypatch.setattr(SCRIPT, "usable_cores", lambda: 6)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    arguments = Namespace(jobs=jobs, output=tmp_path, data="data", encoders="encoders", set=[])
+    SCRIPT.begin("small", arguments)
+    monkeypatch.setenv("OMP_NUM_THREADS", "8")
+    SCRIPT.begin("small", arguments)
+    assert [env["OMP_NUM_THREADS"] for env in given] == [threads, "8"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [([], "name a run, or give --list or --collect"), (["small", "--jobs", "0"], "--jobs counts from 1")],
