@@ -38,6 +38,7 @@ ABLATIONS = {
     "ablation-no-coherency": ("- coherency", paper.NO_COHERENCY),
     "ablation-product": ("coherency times the question's own", None),
     "ablation-no-distillation": ("- distillation", None),
+    "ablation-no-dropout": ("- dropout", None),
     "ablation-no-in-batch": ("- paragraphs of the batch as negatives", None),
     "ablation-paper-negatives": ("the paper's negatives instead", None),
     "ablation-similar-question": ("paragraphs of similar questions instead", None),

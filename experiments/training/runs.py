@@ -83,6 +83,7 @@ RUNS = {
     "ablation-no-coherency": Run("ablation", ('model.coherency="none"', "model.coherency_dim=0")),
     "ablation-product": Run("ablation", ('model.coherency="product"',)),
     "ablation-no-distillation": Run("ablation", ("phrase.loss.distillation=0",)),
+    "ablation-no-dropout": Run("ablation", ("dropout=0",)),
     "ablation-no-in-batch": Run("ablation", WITHOUT_NEGATIVES),
     "ablation-paper-negatives": negatives("paper"),
     "ablation-similar-question": negatives("similar_question"),

@@ -4,15 +4,18 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from tests.tiny import save_encoder, settings
 
 from denspi.dense.backbone import load_backbone
 from denspi.dense.model import PhraseModel, PhraseSettings, ReaderModel
-from denspi.dense.model_folder import save_model
+from denspi.dense.model_folder import load_phrase_model, save_model
 from denspi.errors import ModelError, SettingsError
 from denspi.settings import from_table
+from denspi.text.tokens import Tokenizer
 from denspi.training.run import Run
 from denspi.training.settings import RunSettings
+from denspi.training.starting_point import starting_backbone
 
 
 def other_tokenizer(encoder: Path, path: Path) -> Path:
@@ -30,6 +33,32 @@ def test_a_reader_with_another_tokenizer_is_no_start(tiny: Path, tmp_path: Path)
     table = settings(tiny, start=str(tmp_path / "reader"), phrase={"loop": {"epochs": 1}})
     with pytest.raises(ModelError, match=r"reader: its tokenizer is not that of .*encoder; set encoder"):
         Run(from_table(RunSettings, table), tmp_path / "run").run()
+
+
+def test_dropout_is_the_encoders_own_or_what_is_set(tiny: Path, tmp_path: Path) -> None:
+    """In every stage: a later one loads what the one before has saved."""
+    tokenizer = Tokenizer(tiny / "encoder" / "tokenizer.json")
+    for given, expected in (({}, 0.1), ({"dropout": 0}, 0.0), ({"dropout": 0.3}, 0.3)):
+        run = from_table(RunSettings, settings(tiny, phrase={}) | given)
+        model = PhraseModel(starting_backbone(run, tokenizer, torch.device("cpu")), PhraseSettings(4))
+        folder = tmp_path / str(expected)
+        save_model(model, tiny / "encoder" / "tokenizer.json", folder)
+        for each in (model, load_phrase_model(folder)):
+            found = {module.p for module in each.modules() if isinstance(module, torch.nn.Dropout)}
+            assert found == {expected}
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"dropout": 1.0}, r"dropout lies in \[0, 1\)"),
+        ({"dropout": 0.0, "lstm": {}}, "dropout is of the encoder's weights, which lstm"),
+        ({"dropout": 0.0, "start": "reader"}, "dropout is of the encoder's weights, which lstm"),
+    ],
+)
+def test_dropout_that_would_not_be_used_is_refused(tiny: Path, given: dict[str, object], line: str) -> None:
+    with pytest.raises(SettingsError, match=line):
+        from_table(RunSettings, settings(tiny, phrase={}) | given)
 
 
 @pytest.fixture

@@ -83,8 +83,11 @@ class Backbone(AnyBackbone):
         return hidden
 
 
-def load_backbone(name: str) -> Backbone:
-    """Load pretrained weights from a folder (config.json, model.safetensors) or a hub id."""
+def load_backbone(name: str, dropout: float | None = None) -> Backbone:
+    """Load pretrained weights from a folder (config.json, model.safetensors) or a hub id.
+
+    With `dropout`, every one that the config names is that, in training and in what is saved.
+    """
     folder = Path(name)
     if folder.exists() or folder.is_absolute() or name.startswith("."):
         for file in ("config.json", "model.safetensors"):
@@ -93,9 +96,14 @@ def load_backbone(name: str) -> Backbone:
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
+        config = AutoConfig.from_pretrained(name)
+        if dropout is not None:
+            for key, value in config.to_dict().items():
+                if "dropout" in key and isinstance(value, float | int):
+                    setattr(config, key, dropout)
         # Tensors of another shape are let through only to be named below: nothing is loaded in part.
         encoder, info = AutoModel.from_pretrained(
-            name, output_loading_info=True, ignore_mismatched_sizes=True, dtype=torch.float32
+            name, config=config, output_loading_info=True, ignore_mismatched_sizes=True, dtype=torch.float32
         )
     except Exception as error:  # a config of other types, sizes or names fails anywhere in the library
         raise ModelError(f"{name}: cannot be loaded as an encoder ({one_line(error)})") from None

@@ -176,7 +176,7 @@ class RunSettings:
 
     `asked` are folders that [ask] of other runs left. `start`, a trained reader's folder too, hands its
     fine-tuned encoder to the first stage. With `lstm`, an LSTM is trained from scratch, and `encoder` gives
-    nothing but its tokenizer and, where wanted, its embeddings.
+    nothing but its tokenizer and, where wanted, its embeddings. `dropout` replaces the encoder's own.
     """
 
     data: Path
@@ -187,6 +187,7 @@ class RunSettings:
     teacher: Path | None = None
     start: Path | None = None
     asked: tuple[Path, ...] = ()
+    dropout: float | None = None
     graphs: bool = True  # on a GPU: record the encoder's kernels once and replay them
     compile: bool = False  # on a GPU: compile the phrase loss, which needs a C compiler there
     lstm: LstmSettings | None = None
@@ -206,6 +207,12 @@ class RunSettings:
             raise ValueError("seed lies in [0, 2**63), held_out_share between 0 and 1")
         if self.lstm and self.start:
             raise ValueError("lstm and start both say where the encoder comes from: choose one of them")
+        if self.dropout is not None and not 0 <= self.dropout < 1:
+            raise ValueError("dropout lies in [0, 1)")
+        if self.dropout is not None and (self.lstm or self.start):
+            raise ValueError(
+                "dropout is of the encoder's weights, which lstm (see lstm.dropout) and start replace"
+            )
         if self.lstm and self.export:
             raise ValueError("an LSTM runs in torch only and is not exported: leave out lstm or export")
         if self.ask and self.asked:

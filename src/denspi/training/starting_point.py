@@ -43,7 +43,7 @@ def starting_backbone(settings: RunSettings, tokenizer: Tokenizer, device: torch
     elif settings.lstm:
         backbone = _lstm(settings.lstm, settings.encoder, tokenizer)
     else:
-        backbone = load_backbone(settings.encoder)
+        backbone = load_backbone(settings.encoder, settings.dropout)
     check_limits(settings.limits, backbone, "the encoder")
     if tokenizer.vocab_size > backbone.vocab_size:
         raise ModelError(
