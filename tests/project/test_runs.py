@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from argparse import Namespace
@@ -114,7 +115,7 @@ def test_a_run_that_is_killed_is_told_of(
 
     monkeypatch.setattr(SCRIPT, "begin", play)
     assert SCRIPT.train(["reader-small"], Namespace(jobs=1, output=tmp_path)) == ["reader-small"]
-    assert capsys.readouterr().err == "reader-small: ended by a signal (Killed)\n"
+    assert capsys.readouterr().err == f"reader-small: ended by a signal ({signal.strsignal(9)})\n"
 
 
 @pytest.mark.parametrize(("jobs", "threads"), [(2, "3"), (4, "1"), (9, "1")])

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModel
+from transformers import AutoConfig, AutoModel, PretrainedConfig
 from transformers.utils import logging as transformers_logging
 
 from denspi.errors import ModelError
@@ -98,9 +98,7 @@ def load_backbone(name: str, dropout: float | None = None) -> Backbone:
     try:
         config = AutoConfig.from_pretrained(name)
         if dropout is not None:
-            for key, value in config.to_dict().items():
-                if "dropout" in key and isinstance(value, float | int):
-                    setattr(config, key, dropout)
+            _set_dropout(config, dropout)
         # Tensors of another shape are let through only to be named below: nothing is loaded in part.
         encoder, info = AutoModel.from_pretrained(
             name, config=config, output_loading_info=True, ignore_mismatched_sizes=True, dtype=torch.float32
@@ -118,6 +116,16 @@ def load_backbone(name: str, dropout: float | None = None) -> Backbone:
         return Backbone(encoder)
     except AttributeError as error:  # T5 and its kind
         raise ModelError(f"{name}: not an encoder of BERT's kind ({one_line(error)})") from None
+
+
+def _set_dropout(config: PretrainedConfig, dropout: float) -> None:
+    keys = [
+        key for key, value in config.to_dict().items() if "dropout" in key and type(value) in (float, int)
+    ]
+    if not keys:
+        raise ValueError("its config names no dropout to set")
+    for key in keys:
+        setattr(config, key, dropout)
 
 
 def make_backbone(config: dict[str, Any]) -> Backbone:
