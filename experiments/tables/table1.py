@@ -26,24 +26,30 @@ AGNOSTIC = {
     "ablation-lstm": ("LSTM and self-attention, embeddings learned from scratch", None),
     "base": ("MPNet-base phrase model", paper.DENSPI),
     "base-without-negatives": ("the same, trained without negatives", None),
-    "small": ("MiniLM-L6 phrase model (denspi-small), float", None),
-    "small-seed-2": ("the same, another seed", None),
-    "small-seed-3": ("the same, another seed", None),
-    "small-without-negatives": ("the same, trained without negatives", None),
+    "small": ("MiniLM-L6 phrase model (denspi-small, the mean of three seeds), float", None),
+    "small-seed-1": ("seed 1 alone", None),
+    "small-seed-2": ("seed 2 alone", None),
+    "small-seed-3": ("seed 3 alone", None),
+    "small-without-negatives": ("seed 1 trained without negatives", None),
 }
 ABLATIONS = {
-    "ablation": ("MiniLM-L6, SQuAD alone, three epochs", None),
+    # It and the nine after it are of the code of before similar lengths stood together in a batch.
+    "ablation-lengths-by-chance": ("MiniLM-L6, SQuAD alone, three epochs, batches by chance", None),
     "ablation-linear": ("+ linear layer", paper.LINEAR),
     "ablation-independent": ("+ independent encoders", paper.INDEPENDENT),
     "ablation-no-coherency": ("- coherency", paper.NO_COHERENCY),
     "ablation-product": ("coherency times the question's own", None),
     "ablation-no-distillation": ("- distillation", None),
-    "ablation-no-dropout": ("- dropout", None),
     "ablation-no-in-batch": ("- paragraphs of the batch as negatives", None),
     "ablation-paper-negatives": ("the paper's negatives instead", None),
     "ablation-similar-question": ("paragraphs of similar questions instead", None),
     "ablation-base": ("MPNet-base in MiniLM's place", None),
-    "ablation-base-no-in-batch": ("the same, - paragraphs of the batch as negatives", None),
+    "ablation": ("MiniLM-L6, SQuAD alone, three epochs, similar lengths in a batch", None),
+    "ablation-no-dropout": ("- dropout", None),
+    "ablation-base-no-in-batch": (
+        "MPNet-base in MiniLM's place, - paragraphs of the batch as negatives",
+        None,
+    ),
 }
 SHIPPED = "exported_small_on_dev"
 

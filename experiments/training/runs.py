@@ -69,10 +69,9 @@ RUNS = {
     "reader-small": Run("reader-small", needs=(), stage="reader"),
     "ask": Run("ask", stage="ask"),
     "ask-more": Run("ask-more", stage="ask"),
-    "small": Run("small", needs=ASKED),
-    "small-seed-2": Run("small", ("seed=2",), ASKED),
-    "small-seed-3": Run("small", ("seed=3",), ASKED),
-    "small-without-negatives": Run("small", WITHOUT_NEGATIVES, ASKED),
+    **{f"small-seed-{n}": Run("small-seed", (f"seed={n}",), ASKED) for n in (1, 2, 3)},
+    "small": Run("small", needs=("small-seed-1", "small-seed-2", "small-seed-3"), stage="mean"),
+    "small-without-negatives": Run("small-seed", WITHOUT_NEGATIVES, ASKED),
     "base": Run("base", ('asked=["runs/ask/ask"]',), ("reader-base", "ask")),
     "base-without-negatives": Run(
         "base", ('asked=["runs/ask/ask"]', *WITHOUT_NEGATIVES), ("reader-base", "ask")
@@ -225,10 +224,10 @@ def moved(name: str, data: str, encoders: str, output: Path) -> list[str]:
     found = []
     for line in text.splitlines():
         key, _, value = line.partition(" = ")
-        if key in ("data", "report", "encoder", "teacher", "asked", "text"):
+        if key in ("data", "report", "encoder", "teacher", "asked", "text", "models"):
             there = value.replace("../shared/data", data).replace("encoders/", f"{encoders}/")
             there = there.replace('"runs/', f'"{output}/')
-            where = "ask.text" if key == "text" else key
+            where = {"text": "ask.text", "models": "mean.models"}.get(key, key)
             if there != value and not any(each.startswith(f"{where}=") for each in RUNS[name].sets):
                 found.append(f"{where}={there}")
     return found

@@ -128,9 +128,9 @@ def test_what_the_index_holds(searcher: Searcher, articles: list[SquadArticle]) 
 
 
 def test_what_the_filter_drops_is_not_held(tmp_path: Path) -> None:
-    text = (
-        "In 1889 the tower was opened by Gustave Eiffel, whose company designed and built it for the fair. "
-        "It is as high as a building of 81 storeys, and it was the tallest structure that had ever been made."
+    text = (  # without articles, which make "for the" read as "for" does
+        "In 1889 it was opened by Gustave Eiffel, whose company designed and built it for visitors of Paris. "
+        "It is as high as any building of 81 storeys, and nothing so tall had ever been made by anybody else."
     )
     with Index.create(tmp_path / "index", "small") as made:
         made.add([Document("tower", "Tower", text, (Span(0, len(text)),))])

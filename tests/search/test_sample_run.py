@@ -11,7 +11,7 @@ from denspi import Index, Searcher
 from denspi.sample import sample_questions, sample_unanswerable_questions
 from denspi.search.sample_run import ASKED, SampleRun, run_sample
 
-SURE = 0.4
+SURE = 0.55
 """The threshold that docs/search.md speaks of."""
 
 

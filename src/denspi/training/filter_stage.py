@@ -14,6 +14,7 @@ import numpy as np
 
 from denspi.dense.compact import CompactQuantizer
 from denspi.dense.compact_fit import compact_error, fit_compact_quantizer
+from denspi.dense.encoder import Encoder
 from denspi.dense.filter import FilterThresholds, filtered, kept_ends, kept_starts
 from denspi.dense.quantizer import Quantizer, fit_code
 from denspi.search.reading import read_paragraph, rows_of
@@ -32,11 +33,11 @@ class Reading:
     """Some articles with everything that is asked of them encoded, to be read in several ways."""
 
     def __init__(
-        self, task: FilterTask, examples: Sequence[Example], vectors: Sequence[ParagraphVectors]
+        self, encoder: Encoder, examples: Sequence[Example], paragraphs: Sequence[ParagraphVectors]
     ) -> None:
-        self.examples, self.paragraphs = examples, list(task.scored(vectors))
-        self.logits = border_logits(examples, self.paragraphs)
-        self.questions = task.encoder.encode_questions([q.text for e in examples for q in e.questions])
+        self.examples, self.paragraphs = examples, paragraphs
+        self.logits = border_logits(examples, paragraphs)
+        self.questions = encoder.encode_questions([q.text for e in examples for q in e.questions])
         self.runs = list(rows_of(self.questions, [len(e.questions) for e in examples]))
 
     def scores(self, changed: Callable[[ParagraphVectors], ParagraphVectors]) -> tuple[float, float]:
@@ -51,17 +52,24 @@ class Reading:
 
 def finish_filter(task: FilterTask, held_out: Reading) -> dict[str, Any]:
     """Give the model its thresholds and its codecs; returns what filter.json says."""
-    logits, target = held_out.logits, task.stage.recall
-    thresholds = choose_thresholds(logits, target)
+    target = task.stage.recall
+    thresholds = choose_thresholds(held_out.logits, target)
     task.model.filter_thresholds = thresholds
     rows = kept_rows(list(task.scored(task.vectors)), thresholds)
     task.model.quantizer = Quantizer(*(fit_code(each) for each in rows))
     task.model.compact = None  # a model that comes with one was fitted to other thresholds
-    told: dict[str, Any] = {}
     if task.stage.compact_bytes:
         asked = task.encode_questions(_QUESTIONS)
         task.model.compact = fit_compact_quantizer(*rows, asked, task.stage.compact_bytes)
-        told["compact"] = _compact_record(task.model.compact, held_out, thresholds)
+    return filter_record(held_out, thresholds, task.model.compact, target)
+
+
+def filter_record(
+    held_out: Reading, thresholds: FilterThresholds, compact: CompactQuantizer | None, target: float
+) -> dict[str, Any]:
+    """What filter.json says of thresholds, beside what other recall targets would have cost."""
+    logits = held_out.logits
+    told = {"compact": _compact_record(compact, held_out, thresholds)} if compact else {}
     return told | {
         "recall_target": target,
         "thresholds": dataclasses.asdict(thresholds),

@@ -100,26 +100,12 @@ class PhraseTask:
 
     def validate(self) -> dict[str, float]:
         """EM and F1 of reading on the held-out articles."""
-        encoder = self._encoder()
-        questions = encoder.encode_questions([q.text for e in self.held_out for q in e.questions])
-        runs = rows_of(questions, [len(e.questions) for e in self.held_out])
-        predictions = [
-            span.of(example.text)
-            for example, run, paragraph in zip(
-                self.held_out, runs, encoder.encode_paragraphs(e.text for e in self.held_out), strict=True
-            )
-            for span in read_paragraph(run, paragraph)
-        ]
-        em, f1 = mean_scores(predictions, [q.answers for e in self.held_out for q in e.questions])
-        return {"em": em, "f1": f1}
-
-    def _encoder(self) -> PhraseEncoder:
-        is_cuda = self.model.no_answer_bias.is_cuda
-        return torch_encoder(self.model, self.tokenizer, WindowSettings(batch=512), use_bfloat16=is_cuda)
+        return read_scores(self.model, self.tokenizer, self.held_out)
 
     def _find_neighbours(self) -> Neighbours:
         self.model.eval()
-        vectors = self._encoder().encode_questions([q.text for _, q in self.asked])
+        encoder = _encoder(self.model, self.tokenizer)
+        vectors = encoder.encode_questions([q.text for _, q in self.asked])
         return find_neighbours(
             np.concatenate([vectors.starts, vectors.ends, vectors.coherency[:, None]], axis=1),
             np.array([n for n, _ in self.asked]),
@@ -134,6 +120,27 @@ class PhraseTask:
             _, question = self.asked[number]
             if not any(same_answer(question, paragraphs[row])):
                 yield row, question
+
+
+def read_scores(model: PhraseModel, tokenizer: Tokenizer, examples: Sequence[Example]) -> dict[str, float]:
+    """EM and F1 of every question put to its own paragraph, which is read to its end."""
+    encoder = _encoder(model, tokenizer)
+    questions = encoder.encode_questions([q.text for e in examples for q in e.questions])
+    runs = rows_of(questions, [len(e.questions) for e in examples])
+    predictions = [
+        span.of(example.text)
+        for example, run, paragraph in zip(
+            examples, runs, encoder.encode_paragraphs(e.text for e in examples), strict=True
+        )
+        for span in read_paragraph(run, paragraph)
+    ]
+    em, f1 = mean_scores(predictions, [q.answers for e in examples for q in e.questions])
+    return {"em": em, "f1": f1}
+
+
+def _encoder(model: PhraseModel, tokenizer: Tokenizer) -> PhraseEncoder:
+    is_cuda = model.no_answer_bias.is_cuda
+    return torch_encoder(model, tokenizer, WindowSettings(batch=512), use_bfloat16=is_cuda)
 
 
 def phrase_losses(

@@ -2,6 +2,7 @@
 
     OUTPUT/reader     a trained reader
     OUTPUT/ask        questions that a model wrote about plain text, answered by the teacher
+    OUTPUT/mean       a phrase model whose weights are the mean of several others
     OUTPUT/pretrain   a phrase model trained on questions made from plain text
     OUTPUT/phrase     the phrase model trained within paragraphs (the paper's Table 1)
     OUTPUT/negatives  the same, trained on against other paragraphs (the paper's Table 2)
@@ -52,7 +53,8 @@ from denspi.training.examples import Example, is_held_out, make_examples
 from denspi.training.filter_stage import Reading, costs, finish_filter
 from denspi.training.filter_task import FilterTask
 from denspi.training.loop import Task, evaluated, fit
-from denspi.training.phrase_task import PhraseTask
+from denspi.training.mean import mean_model
+from denspi.training.phrase_task import PhraseTask, read_scores
 from denspi.training.processes import alone_in, choose_device, give_back_gpu, is_first, say, wait
 from denspi.training.progress import counting
 from denspi.training.reader_task import ReaderTask
@@ -61,6 +63,7 @@ from denspi.training.settings import (
     CalibrateStage,
     ExportStage,
     FilterStage,
+    MeanStage,
     PhraseStage,
     PretrainStage,
     ReaderStage,
@@ -125,6 +128,9 @@ class Run:
         if self.settings.ask:
             self._ask(self.settings.ask)
         before = None
+        if self.settings.mean:
+            self._mean(self.settings.mean)
+            before = "mean"
         for name in ("pretrain", "phrase", "negatives"):
             stage: PhraseStage | None = getattr(self.settings, name)
             if stage:
@@ -189,6 +195,19 @@ class Run:
             )
         return articles_of(paragraphs, ([next(questions) for _ in each] for each in prompts), settings.seed)
 
+    def _mean(self, stage: MeanStage) -> None:
+        if self._is_done("mean"):
+            return
+        began = time.monotonic()
+        for folder in stage.models:
+            check_tokenizer(folder, self.settings.encoder)
+        model = mean_model(stage.models).to(self.device)
+        say(f"mean: reading the held-out articles with the mean of {len(stage.models)} models")
+        record = {"held_out": evaluated(model, lambda: read_scores(model, self.tokenizer, self.held_out))}
+        if self.report:
+            record["report"] = evaluated(model, lambda: read_scores(model, self.tokenizer, self.report))
+        self._leave("mean", model, record, began)
+
     def _phrase(self, name: str, stage: PhraseStage, before: str | None) -> None:
         if self._is_done(name):
             return
@@ -233,14 +252,15 @@ class Run:
         task = FilterTask(model, self.tokenizer, self.examples, self.held_out, stage, self.settings.seed)
         scores = self._fit("filter", task, stage)
         model.eval()
-        held_out = Reading(task, self.held_out, task.held_out_vectors)
+        held_out = Reading(task.encoder, self.held_out, list(task.scored(task.held_out_vectors)))
         curve = finish_filter(task, held_out)
         assert model.filter_thresholds is not None
         assert model.quantizer is not None
         chosen = model.filter_thresholds, model.quantizer, model.compact
         record: dict[str, Any] = {"held_out": scores | costs(held_out, *chosen)}
         if self.report:
-            record["report"] = costs(Reading(task, self.report, task.encode(self.report)), *chosen)
+            paragraphs = list(task.scored(task.encode(self.report)))
+            record["report"] = costs(Reading(task.encoder, self.report, paragraphs), *chosen)
         if is_first():
             (self.output / "filter" / "filter.json").write_text(json.dumps(curve, indent=1) + "\n")
         self._leave("filter", model, record, began)

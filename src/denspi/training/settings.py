@@ -48,6 +48,20 @@ class AskStage:
 
 
 @dataclass(frozen=True, slots=True)
+class MeanStage:
+    """Make one phrase model of several: each weight is the mean of theirs.
+
+    `models` are folders of phrase models of one architecture that were trained from the same start.
+    """
+
+    models: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.models) < 2:
+            raise ValueError("models names at least two folders of phrase models")
+
+
+@dataclass(frozen=True, slots=True)
 class PhraseLoss:
     """What the phrase model is trained on. Weights of zero leave a part out.
 
@@ -195,6 +209,7 @@ class RunSettings:
     limits: Limits = field(default_factory=Limits)
     reader: ReaderStage | None = None
     ask: AskStage | None = None
+    mean: MeanStage | None = None
     pretrain: PretrainStage | None = None
     phrase: PhraseStage | None = None
     negatives: PhraseStage | None = None
@@ -213,6 +228,8 @@ class RunSettings:
             raise ValueError(
                 "dropout is of the encoder's weights, which lstm (see lstm.dropout) and start replace"
             )
+        if self.mean and (self.lstm or self.start or self.dropout is not None):
+            raise ValueError("mean goes on with models as they are: leave out lstm, start and dropout")
         if self.lstm and self.export:
             raise ValueError("an LSTM runs in torch only and is not exported: leave out lstm or export")
         if self.ask and self.asked:
@@ -227,9 +244,9 @@ class RunSettings:
         for name, stage in (("pretrain", self.pretrain), ("phrase", self.phrase)):
             if stage and stage.negatives != "none":
                 raise ValueError(f"{name}.negatives has no trained model to find them with; use [negatives]")
-        if self.negatives and self.negatives.negatives != "none" and not self.phrase:
+        if self.negatives and self.negatives.negatives != "none" and not (self.phrase or self.mean):
             raise ValueError("negatives.negatives are found with the model of [phrase], which is missing")
-        has_model = bool(self.pretrain or self.phrase or self.negatives)
+        has_model = bool(self.mean or self.pretrain or self.phrase or self.negatives)
         for name, last in (("filter", self.filter), ("calibrate", self.calibrate)):
             if last and has_model and last.model:
                 raise ValueError(f"{name}.model and a stage that makes a phrase model: choose one of them")
@@ -242,8 +259,8 @@ class RunSettings:
             raise ValueError("no stage to run: add a table such as [reader] or [phrase]")
 
 
-_STAGES = ("reader", "ask", "pretrain", "phrase", "negatives", "filter", "calibrate", "export")
-_PATHS = {"data", "encoder", "teacher", "start", "asked", "text", "model"}
+_STAGES = ("reader", "ask", "mean", "pretrain", "phrase", "negatives", "filter", "calibrate", "export")
+_PATHS = {"data", "encoder", "teacher", "start", "asked", "text", "model", "models"}
 
 
 def what_counts(

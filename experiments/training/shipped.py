@@ -1,0 +1,123 @@
+"""What an exported phrase model's filter, codes and confidence do, measured on the export itself.
+
+    python experiments/training/shipped.py --model small --data ../shared/data
+
+Writes docs/results/filter.json and calibration.json, the figures that [filter] and [calibrate] leave of the
+model before its export, and in reading.json how the export reads; draws the pictures. Codes and confidence
+are the model's own, and so are the thresholds, unless `--thresholds` chooses them anew at the recall of the
+configuration and writes them into the model: an index is made of what the export says, not of floats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from denspi.corpus.squad import SquadArticle, read_squad
+from denspi.dense.encoder import PhraseEncoder
+from denspi.dense.filter import FilterThresholds
+from denspi.dense.models import find_model
+from denspi.dense.onnx_encoder import load_encoder
+from denspi.dense.runtime_folder import RECORD
+from denspi.evaluation.answering import PhraseAnswerer
+from denspi.evaluation.reading import evaluate_reading
+from denspi.settings import load_settings
+from denspi.training.calibrate import calibrate
+from denspi.training.examples import is_held_out, make_examples
+from denspi.training.filter_stage import Reading, costs, filter_record
+from denspi.training.settings import CalibrateStage, RunSettings
+from denspi.training.thresholds import choose_thresholds
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs" / "results"
+sys.path.append(str(ROOT / "benchmarks"))
+from machine import machine  # noqa: E402
+
+READING_FIGURES = ("em", "f1", "questions", "paragraphs", "words", "words_per_second", "questions_per_second")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", default="small", help="a packaged model's name, or an exported folder")
+    parser.add_argument("--config", type=Path, default=ROOT / "experiments" / "training" / "small.toml")
+    parser.add_argument("--data", type=Path, required=True, help="folder with squad/")
+    parser.add_argument("--thresholds", action="store_true", help="choose those of the filter anew")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="a folder with reading.json")
+    arguments = parser.parse_args()
+    settings = load_settings(arguments.config, RunSettings)
+    folder = find_model(arguments.model)
+    encoder = load_encoder(folder)
+    train = read_squad(arguments.data / "squad" / "train-v1.1.json.gz")
+    held_out = [each for each in train if is_held_out(each.title, settings.held_out_share)]
+    dev = read_squad(arguments.data / "squad" / "dev-v1.1.json.gz")
+    about = {
+        "model": folder.name,
+        "command": f"python experiments/training/shipped.py --model {arguments.model} --data ../shared/data",
+        "machine": machine(("numpy", "onnxruntime")),
+    }
+    assert settings.filter is not None
+    recall = settings.filter.recall
+    readings = {"held_out": reading(encoder, held_out, settings), "dev": reading(encoder, dev, settings)}
+    if arguments.thresholds:
+        encoder.filter_thresholds = choose_thresholds(readings["held_out"].logits, recall)
+        record_thresholds(folder, encoder.filter_thresholds)
+    write(arguments.output / "filter.json", about | measured_filter(encoder, readings, recall))
+    found = asdict(calibrate(encoder, held_out, (settings.calibrate or CalibrateStage()).weights))
+    shipped = encoder.calibration
+    write(
+        arguments.output / "calibration.json",
+        about | {"shipped": shipped and asdict(shipped)} | found,
+    )
+    path = arguments.output / "reading.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    for name, articles in (("held_out", held_out), ("dev", dev)):
+        record[f"exported_small_on_{name}"] = [read(encoder, articles)]
+    write(path, record)
+    subprocess.run(
+        [sys.executable, str(ROOT / "experiments" / "plots" / "reading.py"), str(arguments.output)],
+        check=True,
+    )
+
+
+def reading(encoder: PhraseEncoder, articles: list[SquadArticle], settings: RunSettings) -> Reading:
+    examples = make_examples(articles, encoder.tokenizer, settings.limits)
+    return Reading(encoder, examples, list(encoder.encode_paragraphs(e.text for e in examples)))
+
+
+def record_thresholds(folder: Path, thresholds: FilterThresholds) -> None:
+    path = folder / RECORD
+    table = json.loads(path.read_text(encoding="utf-8")) | {"filter": asdict(thresholds)}
+    write(path, table)
+
+
+def measured_filter(encoder: PhraseEncoder, readings: dict[str, Reading], recall: float) -> dict[str, Any]:
+    thresholds, quantizer, compact = encoder.filter_thresholds, encoder.quantizer, encoder.compact
+    assert thresholds is not None
+    assert quantizer is not None
+    return filter_record(readings["held_out"], thresholds, compact, recall) | {
+        name: costs(each, thresholds, quantizer, compact) for name, each in readings.items()
+    }
+
+
+def read(encoder: PhraseEncoder, articles: list[SquadArticle]) -> dict[str, Any]:
+    found = asdict(evaluate_reading(PhraseAnswerer(encoder), articles))
+    return {"route": "int8, smoothed"} | {
+        key: round(found[key], 3) if isinstance(found[key], float) else found[key]
+        for key in (*READING_FIGURES, "seconds")
+    }
+
+
+def write(path: Path, record: dict[str, Any]) -> None:
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    print(path, flush=True)
+
+
+if __name__ == "__main__":
+    main()
