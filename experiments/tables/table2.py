@@ -76,6 +76,10 @@ def main() -> None:
     reader = load_reader(arguments.reader) if arguments.reader else None
     if reader is None:
         result |= measured_before(arguments.output)
+        for found in result["rereading"].values():
+            part = spread(articles, found["questions"])
+            beside = run_ours("hybrid", OURS["hybrid"].settings, searcher, part, arguments.states)
+            found["hybrid_em"] = beside["em"]
     else:
         print_of_reader = fingerprint(arguments.reader)
         about = {"reader": arguments.reader.name, "reader_fingerprint": print_of_reader[:12]}
@@ -193,7 +197,7 @@ def render(result: dict[str, Any]) -> str:
     if about := result.get("rereading_measured"):
         lines += [
             "",
-            f"Re-reading, and hybrid beside it, were measured on {about['date']}, at {about['commit']}.",
+            f"Re-reading, and hybrid's time beside it, were measured on {about['date']}, at {about['commit']}.",
         ]
     lines += [
         "",
