@@ -35,6 +35,7 @@ def render(results: dict[str, Any]) -> str:
         "",
         described(results["machine"]),
         "",
+        *([results["note"], ""] if "note" in results else []),
         f"{index['documents']:,} documents, {index['paragraphs']:,} paragraphs, {index['words']:,} words"
         f" (signs counted), {index['starts']:,} starts, {results['precision']}; reader {results['reader']}."
         f" {results['questions']} questions of {results['questions_of']} ({results['data']}), from text"
