@@ -197,7 +197,8 @@ def render(result: dict[str, Any]) -> str:
     if about := result.get("rereading_measured"):
         lines += [
             "",
-            f"Re-reading, and hybrid's time beside it, were measured on {about['date']}, at {about['commit']}.",
+            f"Re-reading, and hybrid's time beside it, were measured on {about['date']},"
+            f" at {about['commit']}.",
         ]
     lines += [
         "",
