@@ -19,14 +19,15 @@ PLOT = "query.png"
 
 
 def render(results: dict[str, Any]) -> str:
-    index = results["index"]
+    index, before = results["index"], results.get("rereading_measured")
     lines = [
         "# Questions: what an answer costs",
         "",
         "Written by the command below; do not edit.",
         "",
         "```",
-        f"python benchmarks/query.py --index INDEX --reader DIR --data ../shared/data/squad/{results['data']}"
+        f"python benchmarks/query.py --index INDEX{'' if before else ' --reader DIR'}"
+        f" --data ../shared/data/squad/{results['data']}"
         f" --questions {results['questions']} --document-questions {results['document_questions']}"
         f" --cold-questions {results['cold']['questions']} --batch-questions {results['batch']['questions']}"
         f"{' --all-articles' if results['questions_of'] == 'all articles' else ''}"
@@ -35,7 +36,6 @@ def render(results: dict[str, Any]) -> str:
         "",
         described(results["machine"]),
         "",
-        *([results["note"], ""] if "note" in results else []),
         f"{index['documents']:,} documents, {index['paragraphs']:,} paragraphs, {index['words']:,} words"
         f" (signs counted), {index['starts']:,} starts, {results['precision']}; reader {results['reader']}."
         f" {results['questions']} questions of {results['questions_of']} ({results['data']}), from text"
@@ -44,6 +44,7 @@ def render(results: dict[str, Any]) -> str:
         "",
         "Wall time on a machine with other work on it holds the waiting too; processor time does not.",
         *_order(results),
+        *_before(before),
         "",
         "## Warm",
         "",
@@ -91,6 +92,19 @@ def _order(results: dict[str, Any]) -> list[str]:
         "In this run `hybrid` had each question right after `sparse_first` and `dense_first` and found in the"
         " caches what they had read: its time is some tenths of a millisecond too low, and the ratios to it"
         " are about a tenth too high.",
+    ]
+
+
+def _before(measured: dict[str, Any] | None) -> list[str]:
+    """What is to be said of systems that were measured in another run."""
+    if measured is None:
+        return []
+    ours = measured["hybrid_wall_ms"]
+    return [
+        "",
+        f"Pipelines that read texts anew, and batches, were measured on {measured['date']}, at"
+        f" {measured['commit']}, with the same questions. There `hybrid` took {ours['p50']} /"
+        f" {ours['p95']} ms, and their ratios are to that.",
     ]
 
 

@@ -22,7 +22,8 @@ from denspi.sparse import weigh_question
 OURS = "hybrid"
 TOP_DOCUMENTS = 5
 PARAGRAPHS_READ = (1, 5, 20)
-REREAD_DOCUMENTS = f"re-read {TOP_DOCUMENTS} documents (tf-idf)"
+REREAD = "re-read "  # how the names of pipelines begin
+REREAD_DOCUMENTS = f"{REREAD}{TOP_DOCUMENTS} documents (tf-idf)"
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,13 @@ class Answered:
 Ask = Callable[[str], Answered]
 
 
-def all_systems(searcher: Searcher, reader: Reader) -> dict[str, Ask]:
+def all_systems(searcher: Searcher, reader: Reader | None) -> dict[str, Ask]:
+    systems = {name: strategy(searcher, name) for name in STRATEGIES}
+    if reader is None:
+        return systems
     texts = paragraph_texts(searcher)
     index = bm25s.BM25(backend="numba")
     index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
-    systems = {name: strategy(searcher, name) for name in STRATEGIES}
     for count in PARAGRAPHS_READ:
         systems[reread_name(count, "tf-idf")] = reread_tfidf(searcher, reader, count, by_document=False)
         systems[reread_name(count, "bm25s")] = reread_bm25(index, texts, reader, count)
@@ -50,7 +53,7 @@ def all_systems(searcher: Searcher, reader: Reader) -> dict[str, Ask]:
 
 
 def reread_name(count: int, by: str) -> str:
-    return f"re-read {count} paragraph{'s' if count > 1 else ''} ({by})"
+    return f"{REREAD}{count} paragraph{'s' if count > 1 else ''} ({by})"
 
 
 def paragraph_texts(searcher: Searcher) -> list[str]:
