@@ -3,9 +3,8 @@
     python experiments/training/shipped.py --model small --data ../shared/data
 
 Writes docs/results/filter.json and calibration.json, the figures that [filter] and [calibrate] leave of the
-model before its export, and in reading.json how the export reads; draws the pictures. Codes and confidence
-are the model's own, and so are the thresholds, unless `--thresholds` chooses them anew at the recall of the
-configuration and writes them into the model: an index is made of what the export says, not of floats.
+model before its export, and in reading.json how the export reads; draws the pictures. Changes nothing in the
+model: thresholds, codes and confidence are its own.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ from typing import Any
 
 from denspi.corpus.squad import SquadArticle, read_squad
 from denspi.dense.encoder import PhraseEncoder
-from denspi.dense.filter import FilterThresholds
 from denspi.dense.models import find_model
 from denspi.dense.onnx_encoder import load_encoder
-from denspi.dense.runtime_folder import RECORD
+from denspi.dense.runtime_folder import read_record
 from denspi.evaluation.answering import PhraseAnswerer
 from denspi.evaluation.reading import evaluate_reading
 from denspi.settings import load_settings
@@ -31,10 +29,10 @@ from denspi.training.calibrate import calibrate
 from denspi.training.examples import is_held_out, make_examples
 from denspi.training.filter_stage import Reading, costs, filter_record
 from denspi.training.settings import CalibrateStage, RunSettings
-from denspi.training.thresholds import choose_thresholds
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
+CONFIG = ROOT / "experiments" / "training" / "small.toml"
 sys.path.append(str(ROOT / "benchmarks"))
 from machine import machine  # noqa: E402
 
@@ -46,12 +44,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--model", default="small", help="a packaged model's name, or an exported folder")
-    parser.add_argument("--config", type=Path, default=ROOT / "experiments" / "training" / "small.toml")
+    parser.add_argument("--config", type=Path, default=CONFIG)
     parser.add_argument("--data", type=Path, required=True, help="folder with squad/")
-    parser.add_argument("--thresholds", action="store_true", help="choose those of the filter anew")
     parser.add_argument("--output", type=Path, default=RESULTS, help="a folder with reading.json")
     arguments = parser.parse_args()
     settings = load_settings(arguments.config, RunSettings)
+    if settings.filter is None:
+        parser.error(f"{arguments.config}: has no [filter], which says the recall")
     folder = find_model(arguments.model)
     encoder = load_encoder(folder)
     train = read_squad(arguments.data / "squad" / "train-v1.1.json.gz")
@@ -59,16 +58,15 @@ def main() -> None:
     dev = read_squad(arguments.data / "squad" / "dev-v1.1.json.gz")
     about = {
         "model": folder.name,
-        "command": f"python experiments/training/shipped.py --model {arguments.model} --data ../shared/data",
+        "command": f"python experiments/training/shipped.py --model {Path(arguments.model).name}"
+        + ("" if arguments.config == CONFIG else f" --config {arguments.config.name}")
+        + " --data ../shared/data",
         "machine": machine(("numpy", "onnxruntime")),
     }
-    assert settings.filter is not None
-    recall = settings.filter.recall
     readings = {"held_out": reading(encoder, held_out, settings), "dev": reading(encoder, dev, settings)}
-    if arguments.thresholds:
-        encoder.filter_thresholds = choose_thresholds(readings["held_out"].logits, recall)
-        record_thresholds(folder, encoder.filter_thresholds)
-    write(arguments.output / "filter.json", about | measured_filter(encoder, readings, recall))
+    write(
+        arguments.output / "filter.json", about | measured_filter(encoder, readings, settings.filter.recall)
+    )
     found = asdict(calibrate(encoder, held_out, (settings.calibrate or CalibrateStage()).weights))
     shipped = encoder.calibration
     write(
@@ -77,8 +75,10 @@ def main() -> None:
     )
     path = arguments.output / "reading.json"
     record = json.loads(path.read_text(encoding="utf-8"))
+    stored = read_record(folder).quantization
+    route = {"route": stored.route + (", smoothed" if stored.smoothed else "")}
     for name, articles in (("held_out", held_out), ("dev", dev)):
-        record[f"exported_small_on_{name}"] = [read(encoder, articles)]
+        record[f"exported_small_on_{name}"] = [route | read(encoder, articles)]
     write(path, record)
     subprocess.run(
         [sys.executable, str(ROOT / "experiments" / "plots" / "reading.py"), str(arguments.output)],
@@ -89,12 +89,6 @@ def main() -> None:
 def reading(encoder: PhraseEncoder, articles: list[SquadArticle], settings: RunSettings) -> Reading:
     examples = make_examples(articles, encoder.tokenizer, settings.limits)
     return Reading(encoder, examples, list(encoder.encode_paragraphs(e.text for e in examples)))
-
-
-def record_thresholds(folder: Path, thresholds: FilterThresholds) -> None:
-    path = folder / RECORD
-    table = json.loads(path.read_text(encoding="utf-8")) | {"filter": asdict(thresholds)}
-    write(path, table)
 
 
 def measured_filter(encoder: PhraseEncoder, readings: dict[str, Reading], recall: float) -> dict[str, Any]:
@@ -108,7 +102,7 @@ def measured_filter(encoder: PhraseEncoder, readings: dict[str, Reading], recall
 
 def read(encoder: PhraseEncoder, articles: list[SquadArticle]) -> dict[str, Any]:
     found = asdict(evaluate_reading(PhraseAnswerer(encoder), articles))
-    return {"route": "int8, smoothed"} | {
+    return {
         key: round(found[key], 3) if isinstance(found[key], float) else found[key]
         for key in (*READING_FIGURES, "seconds")
     }

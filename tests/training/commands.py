@@ -1,4 +1,5 @@
-"""The command that trains, as tests call it: a table of settings becomes a file, arguments an exit code."""
+"""The command that trains, as tests call it: a table of settings becomes a file, arguments an exit code.
+And Ctrl-C in the middle."""
 
 import json
 import sys
@@ -25,3 +26,17 @@ def save_toml(path: Path, table: dict[str, Any]) -> Path:
 def run_command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     monkeypatch.setattr(sys, "argv", ["denspi.training", *map(str, arguments)])
     return command.main()
+
+
+def interrupt(patch: pytest.MonkeyPatch, task: Any, after: int) -> None:
+    """Ctrl-C in the loss of step `after` + 1."""
+    loss, calls = task.loss, 0
+
+    def interrupted(self: Any, batch: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > after:
+            raise KeyboardInterrupt
+        return loss(self, batch)
+
+    patch.setattr(task, "loss", interrupted)

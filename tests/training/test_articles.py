@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from tests.tiny import save_facts, settings
 
-from denspi.dense.export import Calibration, ExportSettings
+from denspi.dense.export import Calibration, ExportSettings, export_phrase_model
+from denspi.dense.onnx_encoder import load_encoder
 from denspi.settings import from_table
-from denspi.training import calibrate
+from denspi.training import calibrate, thresholds
 from denspi.training.run import Run
 from denspi.training.settings import RunSettings
 
@@ -28,10 +29,16 @@ def test_every_stage_sees_its_own_articles(
 
     def export(model: Path, output: Path, settings: ExportSettings, shown: Calibration) -> None:
         seen["export"] = settings, shown
+        export_phrase_model(model, output, settings, shown)
+
+    def chosen(logits: Any, recall: float) -> Any:
+        seen["thresholds"] = logits
+        return thresholds.choose_thresholds(logits, recall)
 
     monkeypatch.setattr("denspi.training.run.fit", fit)
     monkeypatch.setattr("denspi.training.run.calibrate", search)
     monkeypatch.setattr("denspi.dense.export.export_phrase_model", export)
+    monkeypatch.setattr("denspi.training.run.choose_thresholds", chosen)
     save_facts(tmp_path / "report.json", articles=3, seed=9)
     stages = {
         "phrase": {"batch": 36},
@@ -57,3 +64,6 @@ def test_every_stage_sees_its_own_articles(
     first = [article.paragraphs[0] for article in run.articles[:5]]
     shown = Calibration([p.context for p in first], [p.questions[0].text for p in first])
     assert seen["export"] == (ExportSettings("int8", reduced_range=True), shown)
+    exported = load_encoder(tmp_path / "run" / "export").encode_paragraphs(e.text for e in run.held_out)
+    expected = thresholds.border_logits(run.held_out, exported)
+    assert (seen["thresholds"].starts == expected.starts).all()

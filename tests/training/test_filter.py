@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tests.tiny import settings
+from tests.training.commands import interrupt
 
 from denspi.dense.filter import kept_ends, kept_starts
 from denspi.dense.model_folder import load_phrase_model, save_model
@@ -161,17 +162,8 @@ def test_the_same_run_twice_is_the_same_model(tiny: Path, run: Run, tmp_path: Pa
 def test_interrupted_and_resumed_it_is_the_same_model(tiny: Path, run: Run, tmp_path: Path) -> None:
     loop = {**FILTER["loop"], "checkpoint_every_seconds": 0}
     table = settings(tiny, filter={**FILTER, "loop": loop, "model": str(run.output / "phrase")})
-    loss, calls = FilterTask.loss, 0
-
-    def interrupted(self: FilterTask, batch: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls > 40:
-            raise KeyboardInterrupt
-        return loss(self, batch)
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FilterTask, "loss", interrupted)
+        interrupt(patch, FilterTask, 40)
         with pytest.raises(KeyboardInterrupt):
             train(table, tmp_path)
     train(table, tmp_path)

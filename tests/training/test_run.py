@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tests.tiny import settings
-from tests.training.commands import LOOP, run_command, save_toml
+from tests.training.commands import LOOP, interrupt, run_command, save_toml
 
 from denspi.dense.model_folder import load_phrase_model, load_reader_model
 from denspi.errors import DenspiError, MissingExtraError, ModelError
@@ -123,20 +123,6 @@ def test_a_finished_stage_is_not_run_again(
     )
     train(moved | {"encoder": str(tiny / "still")}, trained)
     assert f"reader: done before; remove {trained / 'reader'} to train it again" in capsys.readouterr().err
-
-
-def interrupt(patch: pytest.MonkeyPatch, task: type, after: int) -> None:
-    """Ctrl-C in the loss of step `after` + 1."""
-    loss, calls = task.loss, 0
-
-    def interrupted(self: Any, batch: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls > after:
-            raise KeyboardInterrupt
-        return loss(self, batch)
-
-    patch.setattr(task, "loss", interrupted)
 
 
 def train_interrupted(table: dict[str, Any], output: Path, after: int) -> None:

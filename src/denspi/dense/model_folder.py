@@ -33,6 +33,7 @@ from denspi.settings import from_table
 from denspi.text.tokens import Tokenizer
 
 LAYOUT_VERSION = 1
+WEIGHTS = "model.safetensors"
 Model = TypeVar("Model", bound=nn.Module)
 
 
@@ -60,7 +61,7 @@ def save_model(model: PhraseModel | ReaderModel, tokenizer: Path, folder: Path, 
             save_compact(model.compact, folder / COMPACT)
     weights = {name: (w.half() if half else w).cpu().contiguous() for name, w in model.state_dict().items()}
     try:
-        save_file(weights, folder / "model.safetensors")
+        save_file(weights, folder / WEIGHTS)
     except SafetensorError as error:
         raise ModelError(f"{folder / 'model.safetensors'}: cannot be written ({one_line(error)})") from None
     if tokenizer.resolve() != (folder / "tokenizer.json").resolve():
@@ -70,7 +71,7 @@ def save_model(model: PhraseModel | ReaderModel, tokenizer: Path, folder: Path, 
 
 def load_phrase_model(folder: Path) -> PhraseModel:
     """A phrase model, float32 on the CPU."""
-    record = _record(folder, "phrase")
+    record = read_model_record(folder, "phrase")
     try:
         settings = from_table(PhraseSettings, record["phrase"])
         thresholds = from_table(FilterThresholds, record["filter"]) if "filter" in record else None
@@ -93,7 +94,7 @@ def load_phrase_model(folder: Path) -> PhraseModel:
 
 def load_reader_model(folder: Path) -> ReaderModel:
     """A reader, float32 on the CPU."""
-    model = _filled(ReaderModel(_backbone(_record(folder, "reader"), folder)), folder)
+    model = _filled(ReaderModel(_backbone(read_model_record(folder, "reader"), folder)), folder)
     _check_tokenizer(model, folder)
     return model
 
@@ -121,8 +122,9 @@ def _backbone(record: dict[str, Any], folder: Path) -> AnyBackbone:
         raise ModelError(f"{folder / 'model.json'}: not an encoder's config ({one_line(error)})") from None
 
 
-def _record(folder: Path, kind: str) -> dict[str, Any]:
-    for name in ("model.json", "model.safetensors", "tokenizer.json"):
+def read_model_record(folder: Path, kind: str) -> dict[str, Any]:
+    """What model.json says; `ModelError` where the folder is not complete or holds another kind."""
+    for name in ("model.json", WEIGHTS, "tokenizer.json"):
         if not (folder / name).is_file():
             raise ModelError(f"{folder}: not a trained model folder, {name} is missing")
     try:
@@ -140,7 +142,7 @@ def _record(folder: Path, kind: str) -> dict[str, Any]:
 
 
 def _filled(model: Model, folder: Path) -> Model:
-    path = folder / "model.safetensors"
+    path = folder / WEIGHTS
     try:
         weights = load_file(path)
     except SafetensorError as error:

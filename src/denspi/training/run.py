@@ -30,8 +30,10 @@ import torch
 from denspi.corpus.squad import SquadArticle, read_squad
 from denspi.dense.backbone import AnyBackbone
 from denspi.dense.encoder import WindowSettings
+from denspi.dense.lstm import MODEL_TYPE as LSTM
 from denspi.dense.model import PhraseModel, ReaderModel
-from denspi.dense.model_folder import load_phrase_model, save_model
+from denspi.dense.model_folder import load_phrase_model, read_model_record, save_model
+from denspi.dense.runtime_folder import set_thresholds
 from denspi.dense.torch_encoder import torch_encoder
 from denspi.errors import InputError, MissingExtraError, ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
@@ -72,13 +74,18 @@ from denspi.training.settings import (
     what_counts,
 )
 from denspi.training.starting_point import (
+    are_other_weights,
     check_limits,
     check_tokenizer,
     find_tokenizer,
     starting_backbone,
     use_graphs,
+    weights_of,
 )
 from denspi.training.teacher import ask_teacher, load_teacher, teacher_logits
+from denspi.training.thresholds import border_logits, choose_thresholds
+
+SCORES = "scores.json"  # of a stage that is done
 
 
 class Run:
@@ -86,6 +93,8 @@ class Run:
 
     def __init__(self, settings: RunSettings, output: Path) -> None:
         self.settings, self.output = settings, output
+        self._made_from: dict[str, list[str]] = {}  # by stage: the weights that it goes on from
+        self._check_models()
         if settings.export and not _can_export():
             # Said before hours of training, but no reason against it: GPU machines often have torch alone.
             say(f"export: {MissingExtraError('it', 'train')}; what comes before it is trained all the same")
@@ -109,6 +118,24 @@ class Run:
             f"{len(self.examples)} paragraphs of {len(self.articles)} articles to train on, "
             f"{len(self.held_out)} of {len(self.held_out_articles)} articles held out, on {self.device}"
         )
+
+    def _check_models(self) -> None:
+        """What is wrong with the models that the settings name is said before hours of training."""
+        settings = self.settings
+        named = {
+            "mean": settings.mean.models if settings.mean else (),
+            "filter": (settings.filter.model,) if settings.filter else (),
+            "calibrate": (settings.calibrate.model,) if settings.calibrate else (),
+        }
+        for name, folders in named.items():
+            if (self.output / name / SCORES).exists():
+                continue  # it is not needed any more, and may lie on another machine
+            for folder in filter(None, folders):
+                record = read_model_record(folder, "phrase")
+                if settings.export and record["encoder"]["model_type"] == LSTM:
+                    raise SettingsError(
+                        f"{folder}: an LSTM runs in torch only and is not exported: leave out export"
+                    )
 
     def _examples(self, articles: list[SquadArticle], where: str) -> list[Example]:
         """Refuses what nothing can be learnt from and nothing be scored on."""
@@ -196,9 +223,11 @@ class Run:
         return articles_of(paragraphs, ([next(questions) for _ in each] for each in prompts), settings.seed)
 
     def _mean(self, stage: MeanStage) -> None:
-        if self._is_done("mean"):
+        if self._is_done("mean", *stage.models):
             return
         began = time.monotonic()
+        if len(set(self._made_from["mean"])) < len(stage.models):
+            raise ModelError("mean.models: two of them have the same weights; name models that differ")
         for folder in stage.models:
             check_tokenizer(folder, self.settings.encoder)
         model = mean_model(stage.models).to(self.device)
@@ -209,14 +238,14 @@ class Run:
         self._leave("mean", model, record, began)
 
     def _phrase(self, name: str, stage: PhraseStage, before: str | None) -> None:
-        if self._is_done(name):
+        if self._is_done(name, *self._models(before)):
             return
         if stage.loss.distillation and self.settings.teacher is None:
             raise SettingsError(
                 f"{name}.loss.distillation needs a teacher; set teacher to a trained reader's folder"
             )
         if before:
-            model = self._phrase_model(before, None)
+            model = self._phrase_model(before)
             check_limits(self.settings.limits, model.backbone, str(self.output / before))
             use_graphs(model, self.settings, self.device)
         else:
@@ -244,7 +273,7 @@ class Run:
         self._train(name, task, stage)
 
     def _filter(self, stage: FilterStage, before: str | None) -> None:
-        if self._is_done("filter"):
+        if self._is_done("filter", *self._models(before, stage.model)):
             return
         began = time.monotonic()
         model = self._phrase_model(before, stage.model)
@@ -266,7 +295,7 @@ class Run:
         self._leave("filter", model, record, began)
 
     def _calibrate(self, stage: CalibrateStage, before: str | None) -> None:
-        if self._is_done("calibrate"):
+        if self._is_done("calibrate", *self._models(before, stage.model)):
             return
         began = time.monotonic()
         model = self._phrase_model(before, stage.model)
@@ -294,13 +323,27 @@ class Run:
             export_reader_model(self.output / "reader", self.output / "reader-export", settings, texts)
             say(f"export: {self.output / 'reader-export'}")
         if before:
-            export_phrase_model(self.output / before, self.output / "export", settings, texts)
-            say(f"export: {self.output / 'export'}")
+            folder = self.output / "export"
+            export_phrase_model(self.output / before, folder, settings, texts)
+            if self.settings.filter:
+                self._choose_thresholds(folder, self.settings.filter.recall)
+            say(f"export: {folder}")
 
-    def _phrase_model(self, before: str | None, given: Path | None) -> PhraseModel:
-        """The model of the stage before, or the one that the settings name."""
+    def _choose_thresholds(self, folder: Path, recall: float) -> None:
+        """Anew for an exported model: what an index keeps depends on what that says, not on its floats."""
+        from denspi.dense.onnx_encoder import load_encoder
+
+        paragraphs = load_encoder(folder).encode_paragraphs(each.text for each in self.held_out)
+        set_thresholds(folder, choose_thresholds(border_logits(self.held_out, paragraphs), recall))
+
+    def _models(self, before: str | None, given: Path | None = None) -> list[Path]:
+        """The folder of the stage before, or the one that the settings name, or none."""
         folder = self.output / before if before else given
-        assert folder is not None
+        return [folder] if folder else []
+
+    def _phrase_model(self, before: str | None, given: Path | None = None) -> PhraseModel:
+        """The model of the stage before, or the one that the settings name."""
+        [folder] = self._models(before, given)
         check_tokenizer(folder, self.settings.encoder)
         return load_phrase_model(folder).to(self.device)
 
@@ -324,17 +367,25 @@ class Run:
             settings.teacher, share, self.articles, self.examples, settings.limits, self.device
         )
 
-    def _is_done(self, name: str) -> bool:
-        path = self.output / name / "scores.json"
+    def _is_done(self, name: str, *models: Path) -> bool:
+        """`models` are those that it goes on from: what was made of others is not to be mixed with them."""
+        made_from = self._made_from[name] = weights_of(models)
+        path = self.output / name / SCORES
         if not path.exists():
             return False
         try:
-            record = json.loads(path.read_text())["settings"]
-            changed = changed_since(record, self.settings, name)
+            record = json.loads(path.read_text())
+            changed = changed_since(record["settings"], self.settings, name)
+            is_of_others = are_other_weights(record.get("made_from", made_from), made_from)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ModelError(
                 f"{path}: not what a stage leaves; remove {path.parent} to train it again"
             ) from None
+        if is_of_others:
+            now = "mean.models are" if name == "mean" else f"{models[0]} holds"
+            raise ModelError(
+                f"{path.parent}: was made from other weights than {now} now; remove it to make it again"
+            )
         otherwise = f" with {'; '.join(changed)}" if changed else ""
         say(f"{name}: done before{otherwise}; remove {self.output / name} to train it again")
         return True
@@ -354,6 +405,8 @@ class Run:
         folder.mkdir(parents=True, exist_ok=True)
         say(f"{name}: {len(task.order(0))} batches an epoch, {stage.loop.epochs} epochs")
         made_with = what_counts(self.settings, name, stage)
+        if made_from := self._made_from[name]:
+            made_with["the model before"] = made_from[0]
         return fit(task, stage.loop, self.settings.seed, folder, self.device, made_with)
 
     def _leave(
@@ -368,10 +421,11 @@ class Run:
     def _record(self, name: str, record: dict[str, Any], began: float) -> None:
         folder = self.output / name
         record["seconds"] = round(time.monotonic() - began, 1)
+        record["made_from"] = self._made_from[name]
         record["settings"] = json.loads(json.dumps(asdict(self.settings), default=str))
         half_written = folder / "scores.tmp"  # an empty one, on a full disk, is no sign of a done stage
         half_written.write_text(json.dumps(record, indent=1) + "\n")
-        os.replace(half_written, folder / "scores.json")
+        os.replace(half_written, folder / SCORES)
         for suffix in (".pt", ".tmp"):  # the second, where a process was killed in writing
             (folder / f"checkpoint{suffix}").unlink(missing_ok=True)
         try:
@@ -379,7 +433,8 @@ class Run:
                 draw_curves(folder)
         except MissingExtraError as error:
             say(f"{folder / 'curves.png'}: not drawn, {error}")
-        say(f"{name}: done, {json.dumps({k: v for k, v in record.items() if k != 'settings'})}")
+        told = {key: value for key, value in record.items() if key not in ("settings", "made_from")}
+        say(f"{name}: done, {json.dumps(told)}")
 
 
 def _can_export() -> bool:

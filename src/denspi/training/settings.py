@@ -228,8 +228,10 @@ class RunSettings:
             raise ValueError(
                 "dropout is of the encoder's weights, which lstm (see lstm.dropout) and start replace"
             )
-        if self.mean and (self.lstm or self.start or self.dropout is not None):
-            raise ValueError("mean goes on with models as they are: leave out lstm, start and dropout")
+        if self.mean and (
+            self.lstm or self.start or self.dropout is not None or self.model != PhraseSettings()
+        ):
+            raise ValueError("mean goes on with models as they are: leave out model, lstm, start and dropout")
         if self.lstm and self.export:
             raise ValueError("an LSTM runs in torch only and is not exported: leave out lstm or export")
         if self.ask and self.asked:
