@@ -40,8 +40,11 @@ HYBRID = [
     (64, 100, 25),
     (64, 100, 50),
     (64, 200, 50),
-    (96, 200, 50),
-    (128, 400, 100),
+    (96, 100, 50),
+    (128, 100, 50),
+    (160, 100, 50),
+    (256, 100, 50),
+    (256, 400, 100),
 ]
 DENSE_FIRST = [(64, 200), (96, 200), (96, 1000), (256, 200), (256, 1000), (512, 1000)]
 WIDTHS = (128, 256, 512)  # of the graph's search
@@ -178,10 +181,10 @@ def render(results: dict[str, Any]) -> str:
         "",
         f"{results['questions']} questions of held-out training articles. *Same*: the best answer,"
         " normalised, is that of `exact`. *ms*: median processor time from the question's vectors to an"
-        " answer. By"
-        f" default `hybrid` takes {own['hybrid'].starts} starts from the {own['hybrid'].probes} closest lists"
-        f" and the {Limits().top_paragraphs} closest paragraphs, `dense_first`"
-        f" {own['dense_first'].starts:,} starts from {own['dense_first'].probes} lists.",
+        f" answer. By default `hybrid` takes {own['hybrid'].starts} starts from the {own['hybrid'].probes}"
+        f" closest lists, or from one list in {own['hybrid'].lists_per_probe} where that is more, and the"
+        f" {Limits().top_paragraphs} closest paragraphs, `dense_first` {own['dense_first'].starts:,} starts"
+        f" from {own['dense_first'].probes} lists.",
     ]
     for each in indexes:
         lines += [

@@ -21,7 +21,7 @@ from pages import RESULTS, begun, head, markdown, rendered_again, write
 from denspi import Index, Searcher
 from denspi.corpus.squad import SquadQuestion, read_squad
 from denspi.evaluation.open import asked_questions
-from denspi.search.candidates import Limits
+from denspi.search.candidates import Limits, Reach
 from denspi.search.starts import ListedStarts
 from denspi.search.strategies import top_paragraphs
 from denspi.text.answers import exact_match, normalize_answer
@@ -58,6 +58,7 @@ def defaults() -> dict[str, int]:
         "top_paragraphs": Limits().top_paragraphs,
         "top_starts": reach.starts,
         "probes": reach.probes,
+        "lists_per_probe": reach.lists_per_probe,
     }
 
 
@@ -134,7 +135,7 @@ def difference(
             view.snapshot.live.paragraphs,
         ),
         "start_rank": rank(
-            lambda count: ListedStarts(0, SCAN_ALL).top_starts(view, asked, count),
+            lambda count: ListedStarts(Reach(count, 0), SCAN_ALL).top_starts(view, asked),
             place.segment,
             start,
             view.snapshot.live.starts,
@@ -167,10 +168,11 @@ def render(result: dict[str, Any]) -> str:
     lines = [
         *head("hybrid and exact", result),
         f"`hybrid` reads the {limits['top_paragraphs']} paragraphs closest by words and takes"
-        f" {limits['top_starts']} starts from the {limits['probes']} closest lists, in every index. *Same*:"
-        " its best answer, normalised, is that of `exact`. *Proven*: the bounds of `exact` show that its best"
-        " phrase is the best of the index (`Limits(prove=True)`). Times are medians from text to five"
-        " answers, warm, the strategies by turns.",
+        f" {limits['top_starts']} starts from the {limits['probes']} closest lists, or from one list in"
+        f" {limits['lists_per_probe']} where that is more, in every index. *Same*: its best answer,"
+        " normalised, is that of `exact`. *Proven*: the bounds of `exact` show that its best phrase is the"
+        " best of the index (`Limits(prove=True)`). Times are medians from text to five answers, warm, the"
+        " strategies by turns.",
         "",
         *markdown(
             (

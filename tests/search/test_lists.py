@@ -18,7 +18,7 @@ from denspi.dense.points import CompactPoints, Int8Points
 from denspi.errors import IndexDamagedError
 from denspi.index import IndexWriter, MergePolicy, Snapshot, WriterSettings, verify
 from denspi.index.lists import list_arrays, list_count
-from denspi.search.candidates import Limits
+from denspi.search.candidates import Limits, Reach
 from denspi.search.exact import exact
 from denspi.search.kernel_choice import kernels_of
 from denspi.search.starts import ListedStarts, is_probed
@@ -52,7 +52,7 @@ def open_view(path: Path, compiled: bool = False) -> SearchView:
 def found(
     view: SearchView, seed: int, count: int, probes: int, scan_below: int = 0
 ) -> list[tuple[int, list[int]]]:
-    starts = ListedStarts(probes, scan_below).top_starts(view, ask(view, seed), count)
+    starts = ListedStarts(Reach(count, probes), scan_below).top_starts(view, ask(view, seed))
     return [(number, rows.tolist()) for number, rows in starts]
 
 
@@ -118,12 +118,23 @@ def test_a_filter_brings_more_probes_even_where_all_that_it_allows_is_far_away(l
         lambda each: (each is segment) & np.isin(np.arange(each.reader.counts.documents), documents)
     )
     close = close_lists(only, lambda number: number == far)
-    source = ListedStarts(2, 0)
+    source = ListedStarts(Reach(1, probes=2), 0)
     usual = sum(map(len, source._closest(view, close).values()))
     found = source._closest(only, close)
     allowed = sum(each.allowed_start_count for each in only.segments)
     assert sum(map(len, found.values())) >= min(usual, allowed) // 2 > 0
     assert set(found[0].tolist()) <= set(segment.allowed_of(np.arange(segment.reader.counts.starts)).tolist())
+
+
+def test_one_list_in_so_many_is_looked_into_where_that_is_more(listed: Path) -> None:
+    view = open_view(listed)
+    total = sum(len(segment.reader.start_lists or ()) for segment in view.segments)
+    assert total > 4
+    for lists_per_probe, probes in ((1, total), (2, total // 2), (total, 2)):
+        source = ListedStarts(Reach(ALL, 2, lists_per_probe), 0)
+        for seed in range(4):
+            starts = source.top_starts(view, ask(view, seed))
+            assert [(n, rows.tolist()) for n, rows in starts] == found(view, seed, ALL, probes)
 
 
 def test_segments_with_and_without_lists_are_searched_together(listed: Path, tmp_path: Path) -> None:
@@ -141,7 +152,7 @@ def test_segments_with_and_without_lists_are_searched_together(listed: Path, tmp
 
 
 def test_hybrid_with_all_lists_equals_exact(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("denspi.search.strategies.start_source", lambda probes: ListedStarts(probes, 0))
+    monkeypatch.setattr("denspi.search.strategies.start_source", lambda reach: ListedStarts(reach, 0))
     view = open_view(listed)
     limits = Limits(phrases=5, top_starts=ALL, probes=ALL)
     for seed in range(4):

@@ -17,7 +17,7 @@ from denspi.build.lists import attach_missing_lists
 from denspi.errors import DenspiError
 from denspi.index import Snapshot
 from denspi.search.answers import resolve
-from denspi.search.candidates import Limits
+from denspi.search.candidates import Limits, Reach
 from denspi.search.kernel_choice import kernels_of
 from denspi.search.starts import ListedStarts
 from denspi.search.strategies import find_strategy
@@ -38,7 +38,7 @@ def search(path: Path, compiled: bool) -> list[str]:
     snapshot = Snapshot.open(path)
     view = SearchView.of(snapshot, CODES, kernels_of(snapshot.model, compiled=compiled))
     question, found = ask(view, seed=1), []
-    ListedStarts(probes=2, scan_below=0).top_starts(view, question, 10)
+    ListedStarts(Reach(10, probes=2), scan_below=0).top_starts(view, question)
     for name in STRATEGIES:
         for limits in (Limits(top_starts=20, probes=3), Limits(prove=True)):
             candidates = find_strategy(name)(view, question, limits)

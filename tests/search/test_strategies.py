@@ -133,7 +133,7 @@ def test_dense_first_tries_the_best_starts(view: SearchView, seed: int, count: i
             for row in range(*starts.offsets[paragraph : paragraph + 2].tolist()):
                 scores.append((-dot(starts.codes[row], question.fixed.start_weights), number, row))
     best = {place[1:] for place in sorted(scores)[:count]}
-    source = ListedStarts(probes=1).top_starts(view, question, count)
+    source = ListedStarts(Reach(count, probes=1)).top_starts(view, question)
     assert {(number, row) for number, each in source for row in each.tolist()} == best
     kept = {
         place: [phrase for phrase in each if (place[0], phrase.start_row) in best]
@@ -156,7 +156,7 @@ def test_hybrid_is_the_union_of_starts_and_paragraphs(view: SearchView, seed: in
     whole = {place[1:] for place in sorted(sums)[:3]}
     starts = {
         (number, row)
-        for number, each in ListedStarts(probes=1).top_starts(view, question, 15)
+        for number, each in ListedStarts(Reach(15, probes=1)).top_starts(view, question)
         for row in each.tolist()
     }
     kept = {
@@ -231,7 +231,21 @@ def test_a_strategy_that_is_not_there_is_named() -> None:
 
 def test_strategies_have_limits_of_their_own() -> None:
     assert Limits().reach("dense_first") == Reach(1000, 256)
-    assert Limits(top_starts=7).reach("hybrid") == Reach(7, REACHES["hybrid"].probes)
+    own = REACHES["hybrid"]
+    assert Limits(top_starts=7).reach("hybrid") == Reach(7, own.probes, own.lists_per_probe)
+    assert Limits(probes=3).reach("hybrid") == Reach(own.starts, 3)
+
+
+def test_large_indexes_have_more_of_their_lists_looked_into() -> None:
+    reach = Reach(100, probes=64, lists_per_probe=256)
+    assert [reach.probes_of(lists) for lists in (0, 10_000, 64 * 256, 65 * 256, 256_000)] == [
+        64,
+        64,
+        64,
+        65,
+        1000,
+    ]
+    assert Reach(100, probes=64).probes_of(256_000) == 64
 
 
 @pytest.mark.parametrize(

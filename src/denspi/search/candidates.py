@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,12 @@ class Reach:
     """How far the vector search goes."""
 
     starts: int  # that it proposes
-    probes: int  # lists of close starts that it looks into, over all segments that have lists
+    probes: int  # lists of close starts that it looks into, over all segments that have lists, and
+    lists_per_probe: int = 0  # one more for so many lists, where that is more; 0: just these
+
+    def probes_of(self, lists: int) -> int:
+        """How many of so many lists."""
+        return max(self.probes, lists // self.lists_per_probe if self.lists_per_probe else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +60,16 @@ class Limits:
     def reach(self, strategy: str) -> Reach:
         """Of the vector search of a strategy."""
         own = REACHES[strategy]
-        return Reach(
-            own.starts if self.top_starts is None else self.top_starts,
-            own.probes if self.probes is None else self.probes,
-        )
+        if self.top_starts is not None:
+            own = replace(own, starts=self.top_starts)
+        return own if self.probes is None else Reach(own.starts, self.probes)
 
 
 MOST = 1 << 24
 REACHES = {
     "dense_first": Reach(starts=1000, probes=256),  # the paper's starts: they are all that it looks at
-    "hybrid": Reach(starts=100, probes=64),  # chosen for the best answer alone, with the paragraphs beside it
+    # Chosen for the best answer alone, with the paragraphs beside it.
+    "hybrid": Reach(starts=100, probes=64, lists_per_probe=256),
 }
 
 

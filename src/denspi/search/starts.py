@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from denspi.search.asked import AskedQuestion
-from denspi.search.candidates import Numbers, split_by_segment
+from denspi.search.candidates import Numbers, Reach, split_by_segment
 from denspi.search.kernels import NO_ROW
 from denspi.search.view import SearchView, SegmentView
 
@@ -26,7 +26,7 @@ Found = tuple[Numbers, NDArray[np.int32]]
 class StartSource(Protocol):
     """Whatever proposes starts for a question. It may miss some; candidates are scored from stored rows."""
 
-    def top_starts(self, view: SearchView, question: AskedQuestion, count: int) -> list[tuple[int, Numbers]]:
+    def top_starts(self, view: SearchView, question: AskedQuestion) -> list[tuple[int, Numbers]]:
         """Start rows with the highest start scores, ascending, of each segment that has any."""
 
 
@@ -34,16 +34,17 @@ class StartSource(Protocol):
 class ListedStarts:
     """The highest scores in the closest lists and in all scanned segments, of equals the earlier rows.
 
-    `probes` is the number of lists over all segments together, of equally close ones a few more. Where
+    `reach` says how many lists, over all segments together; of equally close ones a few more. Where
     rows are forbidden there are more of them, until about as many rows are looked at: what a filter allows
     may lie in lists that are far from the question.
     """
 
-    probes: int
+    reach: Reach
     scan_below: int = SCAN_BELOW
 
-    def top_starts(self, view: SearchView, question: AskedQuestion, count: int) -> list[tuple[int, Numbers]]:
+    def top_starts(self, view: SearchView, question: AskedQuestion) -> list[tuple[int, Numbers]]:
         """One threshold for all segments: what reaches it holds the best rows."""
+        count = self.reach.starts
         if count < 1:
             return []
         listed = self._in_lists(view, question)
@@ -83,8 +84,9 @@ class ListedStarts:
         scores = np.concatenate(list(close.values()))
         stored = sum(view.segments[number].reader.counts.starts for number in close)
         allowed = sum(view.segments[number].allowed_start_count for number in close)
-        probes = max(1, -(-self.probes * stored // max(1, allowed)))
-        enough = min(allowed, self.probes * stored // len(scores)) // 2
+        wanted = self.reach.probes_of(len(scores))
+        probes = max(1, -(-wanted * stored // max(1, allowed)))
+        enough = min(allowed, wanted * stored // len(scores)) // 2
         while True:
             threshold, found = _nth_highest(scores, probes), {}
             for number, of_lists in close.items():
@@ -102,9 +104,9 @@ def is_probed(segment: SegmentView, scan_below: int = SCAN_BELOW) -> bool:
     return segment.reader.start_lists is not None and segment.allowed_start_count >= max(1, scan_below)
 
 
-def start_source(probes: int) -> StartSource:
+def start_source(reach: Reach) -> StartSource:
     """What proposes starts."""
-    return ListedStarts(probes)
+    return ListedStarts(reach)
 
 
 def _at_least(threshold: int, rows: Numbers, scores: NDArray[np.int32]) -> Found:

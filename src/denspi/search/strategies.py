@@ -105,7 +105,7 @@ def top_paragraphs(view: SearchView, question: AskedQuestion, count: int) -> lis
 
 def top_starts(view: SearchView, question: AskedQuestion, reach: Reach) -> list[tuple[int, Numbers]]:
     """The starts closest by their vectors, as far as they are found, by segment."""
-    return start_source(reach.probes).top_starts(view, question, reach.starts)
+    return start_source(reach).top_starts(view, question)
 
 
 def _best_hits(hits: list[tuple[Numbers, np.ndarray]], count: int) -> list[tuple[int, Numbers]]:
