@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -60,6 +61,14 @@ def main() -> None:
     about = machine(PACKAGES)
     searcher = Searcher(Index.open(arguments.index), compiled=True, threads=1)
     reader = load_reader(arguments.reader) if arguments.reader else None
+    asked = {
+        "questions": len(questions),
+        "questions_of": "all articles" if arguments.all_articles else "held-out training articles",
+        "data": arguments.data.name,
+        "document_questions": arguments.document_questions,
+    }
+    paragraphs = searcher.view.snapshot.live.paragraphs
+    last = {} if reader else last_rereading(arguments.output, asked, paragraphs)
     taken = take_turns(
         all_systems(searcher, reader), questions, {REREAD_DOCUMENTS: arguments.document_questions}
     )
@@ -82,19 +91,16 @@ def main() -> None:
             name: getattr(live, name) for name in ("documents", "paragraphs", "words", "starts", "ends")
         },
         "precision": precision,
-        "questions": len(questions),
+        **asked,
         "are_kept_apart": True,  # no two systems have the same questions in a row
-        "questions_of": "all articles" if arguments.all_articles else "held-out training articles",
-        "data": arguments.data.name,
-        "document_questions": arguments.document_questions,
         "reader": arguments.reader.name if arguments.reader else None,
         "systems": {name: summary(each) for name, each in taken.items()},
         "times_slower_than_hybrid": ratios(taken),
         "cold": cold,
         "batch": batch,
     }
-    if reader is None:
-        results |= with_rereading(results, arguments.output)
+    if last:
+        results |= with_rereading(results, last)
     write_results(arguments.output, results, render(results))
     plot(results, arguments.output.with_name(PLOT))
 
@@ -125,11 +131,23 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def with_rereading(results: dict[str, Any], output: Path) -> dict[str, Any]:
-    """Beside our strategies what the last result says of re-reading the same questions, and of batches."""
-    last = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {}
-    if any(last.get(name) != results[name] for name in ("questions", "questions_of", "data")):
+def last_rereading(output: Path, asked: dict[str, Any], paragraphs: int) -> dict[str, Any]:
+    """The result that is there, where it says what pipelines that read anew made of the same questions."""
+    last: dict[str, Any] = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {}
+    if not last.get("reader"):
         return {}
+    then = {name: last[name] for name in asked} | {"paragraphs": last["index"]["paragraphs"]}
+    for name, now in (asked | {"paragraphs": paragraphs}).items():
+        if then[name] != now:
+            sys.exit(
+                f"{output}: re-reading was measured with {name} = {then[name]}, now {now}; "
+                "name a reader, or another output"
+            )
+    return last
+
+
+def with_rereading(results: dict[str, Any], last: dict[str, Any]) -> dict[str, Any]:
+    """Beside our strategies what the last result says of re-reading, and of batches."""
     kept = {
         name: results[name] | {each: told for each, told in last[name].items() if each.startswith(REREAD)}
         for name in ("systems", "times_slower_than_hybrid")

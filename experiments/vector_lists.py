@@ -127,9 +127,10 @@ def right(answers: Sequence[str], questions: Sequence[SquadQuestion]) -> float:
 
 def coarse(searcher: Searcher, asked: Sequence[AskedQuestion]) -> dict[str, Any]:
     """The default number of lists by all centres, and by graphs over them in floats."""
-    view, probes = searcher.view, REACHES["hybrid"].probes
+    view = searcher.view
     lists = view.segments[0].reader.start_lists
     assert lists is not None
+    probes = REACHES["hybrid"].probes_of(len(lists))
     centres = lists.centres.whole()
     weights = [question.fixed.start_weights for question in asked]
     every = np.arange(len(lists))

@@ -69,13 +69,14 @@ def main() -> None:
         "model": snapshot.model.fingerprint[:12],
         "sparse_weight": searcher.sparse_weight,
     }
+    reader = load_reader(arguments.reader) if arguments.reader else None
+    before = {} if reader else measured_before(arguments.output, len(asked_questions(articles)))
     result["ours"] = {
         name: run_ours(name, each.settings, searcher, articles, arguments.states)
         for name, each in OURS.items()
     }
-    reader = load_reader(arguments.reader) if arguments.reader else None
     if reader is None:
-        result |= measured_before(arguments.output)
+        result |= before
         for found in result["rereading"].values():
             part = spread(articles, found["questions"])
             beside = run_ours("hybrid", OURS["hybrid"].settings, searcher, part, arguments.states)
@@ -133,11 +134,13 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measured_before(output: Path) -> dict[str, Any]:
+def measured_before(output: Path, questions: int) -> dict[str, Any]:
     """What the last result says of re-reading, and hybrid's time then: times of two runs are not compared."""
     if not output.exists():
         return {"rereading": {}}
     last = json.loads(output.read_text(encoding="utf-8"))
+    if (then := last["ours"]["hybrid"]["questions"]) != questions:
+        sys.exit(f"{output}: of {then} questions, now {questions}; name a reader, or another output")
     about = last.get("rereading_measured") or {name: last["machine"][name] for name in ("date", "commit")}
     for found in last.get("rereading", {}).values():
         found.setdefault("hybrid_seconds_per_question", last["ours"]["hybrid"]["seconds_per_question"])

@@ -87,35 +87,34 @@ def test_ratios_are_over_the_questions_that_both_were_asked() -> None:
 
 def test_without_a_reader_what_was_measured_of_it_stays(tmp_path: Path) -> None:
     query = load_script("benchmarks/query.py")
-    about = {
-        "questions": 500,
-        "questions_of": "all articles",
-        "data": "dev",
+    output, asked = tmp_path / "query.json", {"questions": 500, "document_questions": 30}
+    assert query.last_rereading(output, asked, 9) == {}
+    last = asked | {
+        "index": {"paragraphs": 9},
         "reader": "r",
         "batch": {"questions": 9},
-    }
-    last = about | {
         "machine": {"date": "then", "commit": "old", "load": 1},
         "systems": {"hybrid": {"em": 1, "wall_ms": {"p50": 2}}, "re-read 1": {"em": 3}},
         "times_slower_than_hybrid": {"exact": 4, "re-read 1": 5},
     }
-    output = tmp_path / "query.json"
-    now = about | {"reader": None, "systems": {"hybrid": {"em": 6}}, "times_slower_than_hybrid": {"exact": 7}}
-    assert query.with_rereading(now, output) == {}
+    ours = {"systems": {"hybrid": {"em": 6, "wall_ms": {"p50": 9}}}, "times_slower_than_hybrid": {"exact": 7}}
     for _ in range(2):  # what is kept is kept again
         output.write_text(json.dumps(last))
-        found = query.with_rereading(now, output)
+        assert query.last_rereading(output, asked, 9) == last
+        found = query.with_rereading(ours, last)
         assert found == {
             "reader": "r",
             "batch": {"questions": 9},
-            "systems": {"hybrid": {"em": 6}, "re-read 1": {"em": 3}},
+            "systems": ours["systems"] | {"re-read 1": {"em": 3}},
             "times_slower_than_hybrid": {"exact": 7, "re-read 1": 5},
             "rereading_measured": {"date": "then", "commit": "old", "hybrid_wall_ms": {"p50": 2}},
         }
-        ours = {"hybrid": {"em": 6, "wall_ms": {"p50": 9}}}
-        machine = {"date": "now", "commit": "new"}
-        last |= found | {"machine": machine, "systems": found["systems"] | ours}
-    assert query.with_rereading(now | {"questions": 20}, output) == {}
+        last |= found | {"machine": {"date": "now", "commit": "new"}}
+    for other, paragraphs in ((asked | {"document_questions": 20}, 9), (asked, 8)):
+        with pytest.raises(SystemExit, match=r"re-reading was measured with .*, now .*; name a reader"):
+            query.last_rereading(output, other, paragraphs)
+    output.write_text(json.dumps(last | {"reader": None}))
+    assert query.last_rereading(output, asked, 8) == {}
 
 
 def test_what_one_reader_answered_is_not_taken_for_another(

@@ -107,7 +107,10 @@ def close_lists(view: SearchView, wanted: Callable[[int], bool]) -> dict[int, np
     return found
 
 
-def test_a_filter_brings_more_probes_even_where_all_that_it_allows_is_far_away(listed: Path) -> None:
+@pytest.mark.parametrize("reach", [Reach(1, probes=2), Reach(1, probes=1, lists_per_probe=3)])
+def test_a_filter_brings_more_probes_even_where_all_that_it_allows_is_far_away(
+    listed: Path, reach: Reach
+) -> None:
     view = open_view(listed)
     segment = view.segments[0]
     lists = segment.reader.start_lists
@@ -118,7 +121,7 @@ def test_a_filter_brings_more_probes_even_where_all_that_it_allows_is_far_away(l
         lambda each: (each is segment) & np.isin(np.arange(each.reader.counts.documents), documents)
     )
     close = close_lists(only, lambda number: number == far)
-    source = ListedStarts(Reach(1, probes=2), 0)
+    source = ListedStarts(reach, 0)
     usual = sum(map(len, source._closest(view, close).values()))
     found = source._closest(only, close)
     allowed = sum(each.allowed_start_count for each in only.segments)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.tiny import save_facts, settings
 
-from denspi.dense.export import Calibration, ExportSettings, export_phrase_model
+from denspi.dense.export import Calibration, ChooseThresholds, ExportSettings, export_phrase_model
 from denspi.dense.onnx_encoder import load_encoder
 from denspi.settings import from_table
 from denspi.training import calibrate, thresholds
@@ -27,9 +27,11 @@ def test_every_stage_sees_its_own_articles(
         seen["calibrate"] = articles
         return calibrate.calibrate(encoder, articles, weights)
 
-    def export(model: Path, output: Path, settings: ExportSettings, shown: Calibration) -> None:
+    def export(
+        model: Path, output: Path, settings: ExportSettings, shown: Calibration, choose: ChooseThresholds
+    ) -> None:
         seen["export"] = settings, shown
-        export_phrase_model(model, output, settings, shown)
+        export_phrase_model(model, output, settings, shown, choose)
 
     def chosen(logits: Any, recall: float) -> Any:
         seen["thresholds"] = logits

@@ -1,5 +1,6 @@
 """A stage goes on from the weights of another: where those are made anew, what was made of them is stale."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -36,17 +37,55 @@ def test_stages_after_one_that_was_made_anew_are_refused_until_they_are_removed(
     train(table, tmp_path)
     train(table, tmp_path)  # nothing has changed
     change(tmp_path / "phrase")
-    for name, before in (("negatives", "phrase"), ("filter", "negatives"), ("calibrate", "filter")):
-        old = load_file(tmp_path / name / "model.safetensors")
-        with pytest.raises(ModelError) as refused:
-            train(table, tmp_path)
-        made = f"{tmp_path / name}: was made from other weights than {tmp_path / before} holds now"
-        assert str(refused.value) == f"{made}; remove it to make it again"
-        assert all(
-            torch.equal(old[key], w) for key, w in load_file(tmp_path / name / "model.safetensors").items()
-        )
-        shutil.rmtree(tmp_path / name)
+    old = load_file(tmp_path / "negatives" / "model.safetensors")
+    with pytest.raises(ModelError) as refused:
+        train(table, tmp_path)
+    made = f"{tmp_path / 'negatives'}: was not made from the weights that {tmp_path / 'phrase'} holds now"
+    assert str(refused.value) == f"{made}; remove it to make it again"
+    now = load_file(tmp_path / "negatives" / "model.safetensors")
+    assert all(torch.equal(old[name], now[name]) for name in old)
+    shutil.rmtree(tmp_path / "negatives")
+    before = [path.stat().st_mtime_ns for path in tmp_path.glob("*/model.safetensors")]
+    with pytest.raises(
+        ModelError, match="negatives: has to be made before filter, calibrate, which are there"
+    ):
+        train(table, tmp_path)
+    assert before == [path.stat().st_mtime_ns for path in tmp_path.glob("*/model.safetensors")]
+    shutil.rmtree(tmp_path / "filter")
+    shutil.rmtree(tmp_path / "calibrate")
     train(table, tmp_path)
+
+
+def test_a_stage_that_does_not_say_what_it_was_made_from_is_refused(tiny: Path, tmp_path: Path) -> None:
+    table = settings(tiny, phrase=PHRASE, filter=FILTER)
+    train(table, tmp_path)
+    for name in ("phrase", "filter"):
+        path = tmp_path / name / "scores.json"
+        record = json.loads(path.read_text())
+        del record["made_from"]
+        path.write_text(json.dumps(record))
+    with pytest.raises(ModelError, match=r"filter: was not made from the weights that .*phrase holds now"):
+        train(table, tmp_path)
+
+
+def test_a_stage_whose_model_the_settings_name_no_more_is_refused(tiny: Path, tmp_path: Path) -> None:
+    train(settings(tiny, phrase=PHRASE, negatives=PHRASE), tmp_path)
+    with pytest.raises(
+        ModelError, match="negatives: was made from another model, and the settings name none now"
+    ):
+        train(settings(tiny, negatives=PHRASE), tmp_path)
+
+
+def test_a_reader_to_start_from_counts_too(tiny: Path, tmp_path: Path) -> None:
+    train(settings(tiny, reader=PHRASE), tmp_path / "first")
+    table = settings(tiny, start=str(tmp_path / "first" / "reader"), phrase=PHRASE, negatives=PHRASE)
+    train(table, tmp_path / "second")
+    train(table, tmp_path / "second")
+    change(tmp_path / "first" / "reader")
+    with pytest.raises(
+        ModelError, match=r"second/phrase: was not made from the weights that .*first/reader holds"
+    ):
+        train(table, tmp_path / "second")
 
 
 def test_a_checkpoint_of_other_weights_is_refused(tiny: Path, tmp_path: Path) -> None:
@@ -72,7 +111,7 @@ def test_a_model_that_the_settings_name_may_be_gone_but_not_another(tiny: Path, 
     train(table, tmp_path / "second")
     change(given)
     with pytest.raises(
-        ModelError, match=f"second/filter: was made from other weights than {given} holds now"
+        ModelError, match=f"second/filter: was not made from the weights that {given} holds now"
     ):
         train(table, tmp_path / "second")
     shutil.rmtree(given)

@@ -12,8 +12,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -25,10 +25,11 @@ from torch import Tensor, nn
 from denspi.dense.backbone import AnyBackbone, Backbone
 from denspi.dense.calibration import ModelCalibration
 from denspi.dense.compact import COMPACT, CompactQuantizer, save_compact
-from denspi.dense.encoder import Layout
+from denspi.dense.encoder import Encoder, Layout
 from denspi.dense.filter import FilterThresholds
 from denspi.dense.model import PhraseModel, ReaderModel
 from denspi.dense.model_folder import load_phrase_model, load_reader_model
+from denspi.dense.onnx_encoder import load_encoder
 from denspi.dense.onnx_quantize import (
     Feed,
     cleaned,
@@ -51,6 +52,7 @@ from denspi.dense.runtime_folder import (
     RuntimeRecord,
     hash_files,
     write_folder,
+    write_record,
 )
 from denspi.dense.torch_encoder import layout_of
 from denspi.errors import ModelError
@@ -79,6 +81,8 @@ class Calibration:
     questions: Sequence[str] = ()
 
 
+ChooseThresholds = Callable[[Encoder], FilterThresholds]
+"""For an exported model, which is whole but for them."""
 DEFAULT = ExportSettings()
 NO_CALIBRATION = Calibration()
 
@@ -104,9 +108,10 @@ def export_phrase_model(
     output: Path,
     settings: ExportSettings = DEFAULT,
     calibration: Calibration = NO_CALIBRATION,
+    choose: ChooseThresholds | None = None,
 ) -> RuntimeRecord:
-    """Write the runtime folder of a trained phrase model."""
-    return write_runtime(trace_phrase_model(model_folder), output, settings, calibration)
+    """Write the runtime folder of a trained phrase model; `choose` gives its filter the thresholds."""
+    return write_runtime(trace_phrase_model(model_folder), output, settings, calibration, choose)
 
 
 def export_reader_model(
@@ -152,7 +157,11 @@ def trace_reader_model(model_folder: Path) -> Traced:
 
 
 def write_runtime(
-    traced: Traced, output: Path, settings: ExportSettings, calibration: Calibration = NO_CALIBRATION
+    traced: Traced,
+    output: Path,
+    settings: ExportSettings,
+    calibration: Calibration = NO_CALIBRATION,
+    choose: ChooseThresholds | None = None,
 ) -> RuntimeRecord:
     """Quantize traced graphs and write the runtime folder."""
     is_int8 = settings.route == "int8"
@@ -179,6 +188,9 @@ def write_runtime(
             traced.calibration,
             traced.separators,
         )
+        if choose is not None:
+            write_record(finished, record)
+            record = replace(record, filter=choose(load_encoder(finished)))
         write_folder(output, record, finished)
     return record
 

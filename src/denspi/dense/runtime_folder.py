@@ -83,15 +83,11 @@ def write_folder(folder: Path, record: RuntimeRecord, finished: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     for name, _ in record.files:
         shutil.move(finished / name, folder / name)
-    _write_record(folder, record)
+    write_record(folder, record)
 
 
-def set_thresholds(folder: Path, thresholds: FilterThresholds) -> None:
-    """Give an exported model other thresholds: from now on it is another model, with another fingerprint."""
-    _write_record(folder, dataclasses.replace(read_record(folder, PHRASE_KIND), filter=thresholds))
-
-
-def _write_record(folder: Path, record: RuntimeRecord) -> None:
+def write_record(folder: Path, record: RuntimeRecord) -> None:
+    """Write model.json, whole or not at all."""
     table = {"layout_version": LAYOUT_VERSION, **dataclasses.asdict(record), "files": dict(record.files)}
     half_written = folder / f"{RECORD}.half-written"
     half_written.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")

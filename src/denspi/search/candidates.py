@@ -28,8 +28,8 @@ class Reach:
     """How far the vector search goes."""
 
     starts: int  # that it proposes
-    probes: int  # lists of close starts that it looks into, over all segments that have lists, and
-    lists_per_probe: int = 0  # one more for so many lists, where that is more; 0: just these
+    probes: int  # lists of close starts that it looks into, over all segments that have lists, at least
+    lists_per_probe: int = 0  # and at least one in so many of them; 0: `probes` and no more
 
     def probes_of(self, lists: int) -> int:
         """How many of so many lists."""
@@ -47,7 +47,7 @@ class Limits:
     top_documents: int = 5  # documents that sparse_first reads whole
     top_paragraphs: int = 50  # paragraphs that hybrid reads, by the sum of paragraph and document score
     top_starts: int | None = None  # starts that the vector search proposes
-    probes: int | None = None  # lists of close starts that it looks into
+    probes: int | None = None  # lists of close starts that it looks into, however many there are
     prove: bool = False  # let hybrid look whether its bounds prove what it found; `exact` always does
 
     def __post_init__(self) -> None:

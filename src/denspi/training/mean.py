@@ -7,6 +7,7 @@ that started elsewhere the mean is of no use, which nothing here can see.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,13 @@ from typing import Any
 from denspi.dense.model import PhraseModel
 from denspi.dense.model_folder import load_phrase_model
 from denspi.errors import ModelError
+
+_ASIDE = {
+    "_name_or_path",
+    "architectures",
+    "transformers_version",
+    "use_cache",
+}  # of a config: not how it computes
 
 
 def mean_model(folders: Sequence[Path]) -> PhraseModel:
@@ -27,8 +35,12 @@ def mean_model(folders: Sequence[Path]) -> PhraseModel:
     for folder in folders[1:]:
         other = load_phrase_model(folder)
         weights = other.state_dict()
-        if architecture_of(other) != architecture_of(mean):
-            raise ModelError(f"{folder}: not of the architecture of {folders[0]}; a mean needs models of one")
+        ours, theirs = architecture_of(mean), architecture_of(other)
+        if differs := sorted(key for key in ours.keys() & theirs.keys() if ours[key] != theirs[key]):
+            raise ModelError(
+                f"{folder}: {differs[0]} is {theirs[differs[0]]!r}, of {folders[0]} {ours[differs[0]]!r}; "
+                "a mean needs models of one architecture"
+            )
         for name, total in sums.items():
             total += weights[name]
     for total in sums.values():
@@ -38,10 +50,5 @@ def mean_model(folders: Sequence[Path]) -> PhraseModel:
 
 def architecture_of(model: PhraseModel) -> dict[str, Any]:
     """What must be the same for two models to compute in the same way, but for their weights."""
-    config = {
-        key: value
-        for key, value in model.backbone.record().items()
-        if "dropout" not in key and key not in ("_name_or_path", "transformers_version", "architectures")
-    }
-    shapes = {name: tuple(weights.shape) for name, weights in model.state_dict().items()}
-    return {"phrase": model.settings, "encoder": config, "shapes": shapes}
+    config = model.backbone.record() | dataclasses.asdict(model.settings)
+    return {key: value for key, value in config.items() if "dropout" not in key and key not in _ASIDE}

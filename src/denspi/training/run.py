@@ -29,11 +29,11 @@ import torch
 
 from denspi.corpus.squad import SquadArticle, read_squad
 from denspi.dense.backbone import AnyBackbone
-from denspi.dense.encoder import WindowSettings
+from denspi.dense.encoder import Encoder, WindowSettings
+from denspi.dense.filter import FilterThresholds
 from denspi.dense.lstm import MODEL_TYPE as LSTM
 from denspi.dense.model import PhraseModel, ReaderModel
 from denspi.dense.model_folder import load_phrase_model, read_model_record, save_model
-from denspi.dense.runtime_folder import set_thresholds
 from denspi.dense.torch_encoder import torch_encoder
 from denspi.errors import InputError, MissingExtraError, ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
@@ -54,6 +54,7 @@ from denspi.training.curves import draw_curves
 from denspi.training.examples import Example, is_held_out, make_examples
 from denspi.training.filter_stage import Reading, costs, finish_filter
 from denspi.training.filter_task import FilterTask
+from denspi.training.lineage import check_made_from, check_order, weights_of
 from denspi.training.loop import Task, evaluated, fit
 from denspi.training.mean import mean_model
 from denspi.training.phrase_task import PhraseTask, read_scores
@@ -74,18 +75,24 @@ from denspi.training.settings import (
     what_counts,
 )
 from denspi.training.starting_point import (
-    are_other_weights,
     check_limits,
     check_tokenizer,
     find_tokenizer,
     starting_backbone,
     use_graphs,
-    weights_of,
 )
 from denspi.training.teacher import ask_teacher, load_teacher, teacher_logits
 from denspi.training.thresholds import border_logits, choose_thresholds
 
 SCORES = "scores.json"  # of a stage that is done
+PHRASE_STAGES = (
+    "mean",
+    "pretrain",
+    "phrase",
+    "negatives",
+    "filter",
+    "calibrate",
+)  # each goes on from the last
 
 
 class Run:
@@ -93,8 +100,10 @@ class Run:
 
     def __init__(self, settings: RunSettings, output: Path) -> None:
         self.settings, self.output = settings, output
-        self._made_from: dict[str, list[str]] = {}  # by stage: the weights that it goes on from
+        self._made_from: dict[str, list[str]] = {}  # by stage, once `_is_done` was asked
         self._check_models()
+        chain = [name for name in PHRASE_STAGES if getattr(settings, name)]
+        check_order([(output / name, (output / name / SCORES).exists()) for name in chain])
         if settings.export and not _can_export():
             # Said before hours of training, but no reason against it: GPU machines often have torch alone.
             say(f"export: {MissingExtraError('it', 'train')}; what comes before it is trained all the same")
@@ -174,7 +183,7 @@ class Run:
             self._export(self.settings.export, before)
 
     def _reader(self, stage: ReaderStage) -> None:
-        if self._is_done("reader"):
+        if self._is_done("reader", *self._models(None, self.settings.start)):
             return
         torch.manual_seed(self.settings.seed)
         model = ReaderModel(self._backbone())
@@ -184,7 +193,7 @@ class Run:
         self._train("reader", task, stage)
 
     def _ask(self, stage: AskStage) -> None:
-        if self._is_done("ask"):
+        if self._is_done("ask", *self._models(None, self.settings.start)):
             return
         settings, path = self.settings, self.output / "ask" / WRITTEN
         assert settings.teacher is not None
@@ -238,7 +247,7 @@ class Run:
         self._leave("mean", model, record, began)
 
     def _phrase(self, name: str, stage: PhraseStage, before: str | None) -> None:
-        if self._is_done(name, *self._models(before)):
+        if self._is_done(name, *self._models(before, self.settings.start)):
             return
         if stage.loss.distillation and self.settings.teacher is None:
             raise SettingsError(
@@ -323,18 +332,17 @@ class Run:
             export_reader_model(self.output / "reader", self.output / "reader-export", settings, texts)
             say(f"export: {self.output / 'reader-export'}")
         if before:
-            folder = self.output / "export"
-            export_phrase_model(self.output / before, folder, settings, texts)
-            if self.settings.filter:
-                self._choose_thresholds(folder, self.settings.filter.recall)
-            say(f"export: {folder}")
+            choose = self._thresholds_of if self.settings.filter else None
+            export_phrase_model(self.output / before, self.output / "export", settings, texts, choose)
+            say(f"export: {self.output / 'export'}")
 
-    def _choose_thresholds(self, folder: Path, recall: float) -> None:
-        """Anew for an exported model: what an index keeps depends on what that says, not on its floats."""
-        from denspi.dense.onnx_encoder import load_encoder
-
-        paragraphs = load_encoder(folder).encode_paragraphs(each.text for each in self.held_out)
-        set_thresholds(folder, choose_thresholds(border_logits(self.held_out, paragraphs), recall))
+    def _thresholds_of(self, exported: Encoder) -> FilterThresholds:
+        """Chosen anew: what an index keeps depends on what the exported model says, not on its floats."""
+        made_with = json.loads((self.output / "filter" / SCORES).read_text())["settings"]
+        recall = float(made_with["filter"]["recall"])
+        say(f"export: choosing the filter's thresholds for a recall of {recall:g}")
+        paragraphs = exported.encode_paragraphs(each.text for each in self.held_out)
+        return choose_thresholds(border_logits(self.held_out, paragraphs), recall)
 
     def _models(self, before: str | None, given: Path | None = None) -> list[Path]:
         """The folder of the stage before, or the one that the settings name, or none."""
@@ -368,7 +376,7 @@ class Run:
         )
 
     def _is_done(self, name: str, *models: Path) -> bool:
-        """`models` are those that it goes on from: what was made of others is not to be mixed with them."""
+        """`models` are those that it goes on from, which is remembered for what it leaves."""
         made_from = self._made_from[name] = weights_of(models)
         path = self.output / name / SCORES
         if not path.exists():
@@ -376,16 +384,11 @@ class Run:
         try:
             record = json.loads(path.read_text())
             changed = changed_since(record["settings"], self.settings, name)
-            is_of_others = are_other_weights(record.get("made_from", made_from), made_from)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ModelError(
                 f"{path}: not what a stage leaves; remove {path.parent} to train it again"
             ) from None
-        if is_of_others:
-            now = "mean.models are" if name == "mean" else f"{models[0]} holds"
-            raise ModelError(
-                f"{path.parent}: was made from other weights than {now} now; remove it to make it again"
-            )
+        check_made_from(path.parent, record.get("made_from", []), made_from, models)
         otherwise = f" with {'; '.join(changed)}" if changed else ""
         say(f"{name}: done before{otherwise}; remove {self.output / name} to train it again")
         return True

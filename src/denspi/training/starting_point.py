@@ -1,9 +1,7 @@
-"""What a run starts from: the tokenizer, models of before, and backbones with pretrained or fresh weights."""
+"""What a run starts from: the tokenizer, and backbones with pretrained, handed-on or fresh weights."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -11,7 +9,7 @@ from torch import nn
 
 from denspi.dense.backbone import AnyBackbone, Backbone, load_backbone
 from denspi.dense.lstm import LstmBackbone, LstmSettings
-from denspi.dense.model_folder import WEIGHTS, load_reader_model
+from denspi.dense.model_folder import load_reader_model
 from denspi.errors import ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
 from denspi.training.examples import Limits
@@ -61,23 +59,6 @@ def check_tokenizer(folder: Path, encoder: str) -> None:
     path = folder / "tokenizer.json"
     if path.exists() and path.read_bytes() != find_tokenizer(encoder).read_bytes():
         raise ModelError(f"{folder}: its tokenizer is not that of {encoder}; set encoder to it")
-
-
-def weights_of(folders: Sequence[Path]) -> list[str]:
-    """A fingerprint of the weights in each of these model folders; empty where there are none."""
-    found = []
-    for path in (folder / WEIGHTS for folder in folders):
-        if path.is_file():
-            with path.open("rb") as file:
-                found.append(hashlib.file_digest(file, "sha256").hexdigest()[:16])
-        else:
-            found.append("")
-    return found
-
-
-def are_other_weights(before: Sequence[str], now: Sequence[str]) -> bool:
-    """Of two lists of fingerprints; weights that are not there any more are not others."""
-    return len(before) != len(now) or any(a and b and a != b for a, b in zip(before, now, strict=True))
 
 
 def check_limits(limits: Limits, backbone: AnyBackbone, whose: str) -> None:
