@@ -26,6 +26,9 @@ from tests.project.figures import (
     read_source,
 )
 
+from denspi.dense.models import find_model
+from denspi.dense.runtime_folder import read_record
+
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
 # Pages that are written by a script, from the JSON file of the same name.
@@ -91,6 +94,21 @@ def test_a_result_names_the_command_that_made_it(name: str) -> None:
     if name == "build":  # of an earlier benchmark, which names it in docs/indexing.md
         texts += (ROOT / "docs" / "indexing.md").read_text(encoding="utf-8")
     assert re.search(r"(python|denspi) [\w./-]+|benchmarks/\w+\.py", texts), name
+
+
+def test_what_is_said_of_the_shipped_model_was_measured_on_it() -> None:
+    record = read_record(find_model("small"))
+    assert record.filter
+    assert record.calibration
+    of = {
+        name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("filter", "calibration", "table2", "table2-wikipedia", "index-size-all")
+    }
+    assert of["filter"]["thresholds"] == asdict(record.filter)
+    assert of["calibration"]["shipped"] == asdict(record.calibration)
+    assert of["index-size-all"]["fingerprint"] == record.fingerprint
+    for name in ("table2", "table2-wikipedia"):
+        assert record.fingerprint.startswith(of[name]["index"]["model"]), name
 
 
 @pytest.mark.parametrize("document", PROSE)

@@ -16,12 +16,8 @@ from denspi.dense.model import PhraseModel
 from denspi.dense.model_folder import load_phrase_model
 from denspi.errors import ModelError
 
-_ASIDE = {
-    "_name_or_path",
-    "architectures",
-    "transformers_version",
-    "use_cache",
-}  # of a config: not how it computes
+# What a config says beside how the encoder computes.
+_ASIDE = {"_name_or_path", "architectures", "transformers_version", "use_cache"}
 
 
 def mean_model(folders: Sequence[Path]) -> PhraseModel:

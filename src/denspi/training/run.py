@@ -85,14 +85,8 @@ from denspi.training.teacher import ask_teacher, load_teacher, teacher_logits
 from denspi.training.thresholds import border_logits, choose_thresholds
 
 SCORES = "scores.json"  # of a stage that is done
-PHRASE_STAGES = (
-    "mean",
-    "pretrain",
-    "phrase",
-    "negatives",
-    "filter",
-    "calibrate",
-)  # each goes on from the last
+# Each goes on from the model of the one before it.
+PHRASE_STAGES = ("mean", "pretrain", "phrase", "negatives", "filter", "calibrate")
 
 
 class Run:
