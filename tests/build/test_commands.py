@@ -52,6 +52,18 @@ def index(made: Path, docs: Path, here: Path, capsys: Captured) -> Path:
     return Path(shutil.copytree(made / "index", here / "index"))
 
 
+def test_a_log_of_a_long_build_says_how_far_it_is(
+    docs: Path, model_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr("denspi.cli.progress.LINE_SECONDS", 0.0)
+    monkeypatch.setattr("denspi.cli.indexing.LARGE_BYTES", 1)
+    assert cli.run(["index", str(docs), "--output", "log", "--model", str(model_folder)]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if " words/s; " in line]
+    words = Index.open("log").info().words
+    assert lines[-1].startswith("5 documents, ")
+    assert f"; {words:,} of {words:,}" in lines[-1]
+
+
 def info(capsys: Captured) -> dict[str, object]:
     assert cli.run(["info", "index", "--json"]) == 0
     found: dict[str, object] = json.loads(capsys.readouterr().out)

@@ -78,6 +78,9 @@ def update_command(index: IndexFolder, paths: Paths, model: ModelOfIndex = None)
         _run(opened, source, lambda on_progress: opened.update(source.read(), on_progress))
 
 
+LARGE_BYTES = 10_000_000
+
+
 class _Source:
     """The documents of the given paths, and a report on everything that was none.
 
@@ -134,6 +137,13 @@ class _Source:
             raise InputError(f"no document found in {', '.join(self.names)}")
         self.report = CorpusReport.of_paths(self.names)
 
+    @property
+    def is_large(self) -> bool:
+        """Whether it takes minutes, so that even a log wants to know how many."""
+        from denspi.corpus.folders import size_bytes
+
+        return size_bytes(self.paths) >= LARGE_BYTES
+
     def count_words(self) -> int:
         """A reading for the sake of the progress bar: it takes a hundredth of the time of encoding."""
         from denspi.corpus import CorpusReport
@@ -149,7 +159,7 @@ class _Source:
 def _run(index: Index, source: _Source, change: Callable[[OnProgress], Changes]) -> None:
     """Encode with a bar, commit, and say what was done."""
     started = time.monotonic()
-    total_words = source.count_words() if sys.stderr.isatty() else 0
+    total_words = source.count_words() if sys.stderr.isatty() or source.is_large else 0
     text = "{task.fields[documents]:,} documents, {task.fields[rate]:,.0f} words/s"
     with progress_bar(text, lambda: total_words, documents=0, rate=0.0) as show:
         shown_words = 0
