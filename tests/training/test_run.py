@@ -270,17 +270,19 @@ class Both:
 def run_two_ranks(config: Path, output: Path, *more: str) -> tuple[dict[str, torch.Tensor], ...]:
     """Runs tests/training/two_ranks.py; the weights that each rank ends with."""
     root = Path(__file__).resolve().parents[2]
-    subprocess.run(
+    done = subprocess.run(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"),
             *(str(Path(__file__).with_name("two_ranks.py")), str(config), str(output), *more),
         ],
-        check=True,
+        check=False,
         capture_output=True,
+        text=True,
         timeout=120,
         cwd=root,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root / "src")},
     )
+    assert done.returncode == 0, done.stderr
     return tuple(torch.load(output / f"rank-{rank}.pt") for rank in (0, 1))
 
 

@@ -17,7 +17,6 @@ whose scores.json is there is done and not run again.
 from __future__ import annotations
 
 import json
-import os
 import random
 import time
 from dataclasses import asdict
@@ -33,7 +32,7 @@ from denspi.dense.encoder import Encoder, WindowSettings
 from denspi.dense.filter import FilterThresholds
 from denspi.dense.lstm import MODEL_TYPE as LSTM
 from denspi.dense.model import PhraseModel, ReaderModel
-from denspi.dense.model_folder import load_phrase_model, read_model_record, save_model
+from denspi.dense.model_folder import load_phrase_model, read_model_record
 from denspi.dense.torch_encoder import torch_encoder
 from denspi.errors import InputError, MissingExtraError, ModelError, SettingsError
 from denspi.text.tokens import Tokenizer
@@ -50,11 +49,10 @@ from denspi.training.asker import LONGEST, AskerModel, AskerTask, write_question
 from denspi.training.batches import Teacher
 from denspi.training.calibrate import calibrate
 from denspi.training.cloze import check_text, cloze_examples, sample_paragraphs
-from denspi.training.curves import draw_curves
 from denspi.training.examples import Example, is_held_out, make_examples
 from denspi.training.filter_stage import Reading, costs, finish_filter
 from denspi.training.filter_task import FilterTask
-from denspi.training.lineage import check_made_from, check_order, weights_of
+from denspi.training.lineage import check_order
 from denspi.training.loop import Task, evaluated, fit
 from denspi.training.mean import mean_model
 from denspi.training.phrase_task import PhraseTask, read_scores
@@ -71,9 +69,10 @@ from denspi.training.settings import (
     PretrainStage,
     ReaderStage,
     RunSettings,
-    changed_since,
+    TrainedStage,
     what_counts,
 )
+from denspi.training.stage_folder import SCORES, StageFolder
 from denspi.training.starting_point import (
     check_limits,
     check_tokenizer,
@@ -84,7 +83,6 @@ from denspi.training.starting_point import (
 from denspi.training.teacher import ask_teacher, load_teacher, teacher_logits
 from denspi.training.thresholds import border_logits, choose_thresholds
 
-SCORES = "scores.json"  # of a stage that is done
 # Each goes on from the model of the one before it.
 PHRASE_STAGES = ("mean", "pretrain", "phrase", "negatives", "filter", "calibrate")
 
@@ -94,7 +92,6 @@ class Run:
 
     def __init__(self, settings: RunSettings, output: Path) -> None:
         self.settings, self.output = settings, output
-        self._made_from: dict[str, list[str]] = {}  # by stage, once `_is_done` was asked
         self._check_models()
         chain = [name for name in PHRASE_STAGES if getattr(settings, name)]
         check_order([(output / name, (output / name / SCORES).exists()) for name in chain])
@@ -177,19 +174,21 @@ class Run:
             self._export(self.settings.export, before)
 
     def _reader(self, stage: ReaderStage) -> None:
-        if self._is_done("reader", *self._models(None, self.settings.start)):
+        folder = self._folder("reader", *self._models(None, self.settings.start))
+        if folder.is_done():
             return
         torch.manual_seed(self.settings.seed)
         model = ReaderModel(self._backbone())
         task = ReaderTask(
             model, self.tokenizer, self.examples, self.held_out, stage.batch, self.settings.seed
         )
-        self._train("reader", task, stage)
+        self._train(folder, task, stage)
 
     def _ask(self, stage: AskStage) -> None:
-        if self._is_done("ask", *self._models(None, self.settings.start)):
+        folder = self._folder("ask", *self._models(None, self.settings.start))
+        if folder.is_done():
             return
-        settings, path = self.settings, self.output / "ask" / WRITTEN
+        settings, path = self.settings, folder.path / WRITTEN
         assert settings.teacher is not None
         check_text(stage.text)
         load_teacher(settings.teacher, settings.limits)  # what is wrong with it is said before training
@@ -198,7 +197,7 @@ class Run:
             torch.manual_seed(settings.seed)
             model = AskerModel(self._backbone()).to(self.device)
             task = AskerTask(model, self.tokenizer, self.examples, self.held_out, stage.batch, settings.seed)
-            scores = self._fit("ask", task, stage)
+            scores = self._fit(folder, task, stage)
             if is_first():
                 save_written(path, self._written(model, stage), {"made_with": made_with, "held_out": scores})
         if is_first():
@@ -206,7 +205,7 @@ class Run:
             examples = make_examples(articles, self.tokenizer, settings.limits)
             logits = ask_teacher(settings.teacher, articles, examples, settings.limits, self.device)
             kept, asked = save_asked(path.parent, articles, examples, logits, stage.confidence)
-            self._record("ask", {"held_out": record["held_out"], "kept": kept, "asked": asked}, began)
+            folder.record({"held_out": record["held_out"], "kept": kept, "asked": asked}, began)
             path.unlink()
         wait()
 
@@ -226,22 +225,24 @@ class Run:
         return articles_of(paragraphs, ([next(questions) for _ in each] for each in prompts), settings.seed)
 
     def _mean(self, stage: MeanStage) -> None:
-        if self._is_done("mean", *stage.models):
+        folder = self._folder("mean", *stage.models)
+        if folder.is_done():
             return
         began = time.monotonic()
-        if len(set(self._made_from["mean"])) < len(stage.models):
+        if len(set(folder.made_from)) < len(stage.models):
             raise ModelError("mean.models: two of them have the same weights; name models that differ")
-        for folder in stage.models:
-            check_tokenizer(folder, self.settings.encoder)
+        for each in stage.models:
+            check_tokenizer(each, self.settings.encoder)
         model = mean_model(stage.models).to(self.device)
         say(f"mean: reading the held-out articles with the mean of {len(stage.models)} models")
         record = {"held_out": evaluated(model, lambda: read_scores(model, self.tokenizer, self.held_out))}
         if self.report:
             record["report"] = evaluated(model, lambda: read_scores(model, self.tokenizer, self.report))
-        self._leave("mean", model, record, began)
+        folder.leave(model, self.tokenizer_path, record, began)
 
     def _phrase(self, name: str, stage: PhraseStage, before: str | None) -> None:
-        if self._is_done(name, *self._models(before, self.settings.start)):
+        folder = self._folder(name, *self._models(before, self.settings.start))
+        if folder.is_done():
             return
         if stage.loss.distillation and self.settings.teacher is None:
             raise SettingsError(
@@ -273,16 +274,17 @@ class Run:
             asked,
             is_compiled=self.settings.compile and self.device.type == "cuda",
         )
-        self._train(name, task, stage)
+        self._train(folder, task, stage)
 
     def _filter(self, stage: FilterStage, before: str | None) -> None:
-        if self._is_done("filter", *self._models(before, stage.model)):
+        folder = self._folder("filter", *self._models(before, stage.model))
+        if folder.is_done():
             return
         began = time.monotonic()
         model = self._phrase_model(before, stage.model)
         say(f"filter: encoding up to {stage.paragraphs} paragraphs to train on, and the held-out ones")
         task = FilterTask(model, self.tokenizer, self.examples, self.held_out, stage, self.settings.seed)
-        scores = self._fit("filter", task, stage)
+        scores = self._fit(folder, task, stage)
         model.eval()
         held_out = Reading(task.encoder, self.held_out, list(task.scored(task.held_out_vectors)))
         curve = finish_filter(task, held_out)
@@ -294,11 +296,12 @@ class Run:
             paragraphs = list(task.scored(task.encode(self.report)))
             record["report"] = costs(Reading(task.encoder, self.report, paragraphs), *chosen)
         if is_first():
-            (self.output / "filter" / "filter.json").write_text(json.dumps(curve, indent=1) + "\n")
-        self._leave("filter", model, record, began)
+            (folder.path / "filter.json").write_text(json.dumps(curve, indent=1) + "\n")
+        folder.leave(model, self.tokenizer_path, record, began)
 
     def _calibrate(self, stage: CalibrateStage, before: str | None) -> None:
-        if self._is_done("calibrate", *self._models(before, stage.model)):
+        folder = self._folder("calibrate", *self._models(before, stage.model))
+        if folder.is_done():
             return
         began = time.monotonic()
         model = self._phrase_model(before, stage.model)
@@ -309,10 +312,9 @@ class Run:
         chosen = next(each for each in result.weights if each.sparse_weight == result.chosen.sparse_weight)
         record = {"held_out": {**asdict(chosen), "calibration_error": result.calibration_error}}
         if is_first():
-            folder = self.output / "calibrate"
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "calibration.json").write_text(json.dumps(asdict(result), indent=1) + "\n")
-        self._leave("calibrate", model, record, began)
+            folder.path.mkdir(parents=True, exist_ok=True)
+            (folder.path / "calibration.json").write_text(json.dumps(asdict(result), indent=1) + "\n")
+        folder.leave(model, self.tokenizer_path, record, began)
 
     def _export(self, stage: ExportStage, before: str | None) -> None:
         if not _can_export():
@@ -337,6 +339,9 @@ class Run:
         say(f"export: choosing the filter's thresholds for a recall of {recall:g}")
         paragraphs = exported.encode_paragraphs(each.text for each in self.held_out)
         return choose_thresholds(border_logits(self.held_out, paragraphs), recall)
+
+    def _folder(self, name: str, *models: Path) -> StageFolder:
+        return StageFolder(self.settings, self.output, name, models)
 
     def _models(self, before: str | None, given: Path | None = None) -> list[Path]:
         """The folder of the stage before, or the one that the settings name, or none."""
@@ -369,69 +374,21 @@ class Run:
             settings.teacher, share, self.articles, self.examples, settings.limits, self.device
         )
 
-    def _is_done(self, name: str, *models: Path) -> bool:
-        """`models` are those that it goes on from, which is remembered for what it leaves."""
-        made_from = self._made_from[name] = weights_of(models)
-        path = self.output / name / SCORES
-        if not path.exists():
-            return False
-        try:
-            record = json.loads(path.read_text())
-            changed = changed_since(record["settings"], self.settings, name)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise ModelError(
-                f"{path}: not what a stage leaves; remove {path.parent} to train it again"
-            ) from None
-        check_made_from(path.parent, record.get("made_from", []), made_from, models)
-        otherwise = f" with {'; '.join(changed)}" if changed else ""
-        say(f"{name}: done before{otherwise}; remove {self.output / name} to train it again")
-        return True
-
-    def _train(self, name: str, task: PhraseTask | ReaderTask, stage: PhraseStage | ReaderStage) -> None:
+    def _train(
+        self, folder: StageFolder, task: PhraseTask | ReaderTask, stage: PhraseStage | ReaderStage
+    ) -> None:
         began = time.monotonic()
-        record: dict[str, Any] = {"held_out": self._fit(name, task, stage)}
+        record: dict[str, Any] = {"held_out": self._fit(folder, task, stage)}
         if self.report:
             task.held_out = self.report
             record["report"] = evaluated(task.model, task.validate)
-        self._leave(name, task.model, record, began)
+        folder.leave(task.model, self.tokenizer_path, record, began)
 
-    def _fit(
-        self, name: str, task: Task, stage: PhraseStage | ReaderStage | AskStage | FilterStage
-    ) -> dict[str, float]:
-        folder = self.output / name
-        folder.mkdir(parents=True, exist_ok=True)
-        say(f"{name}: {len(task.order(0))} batches an epoch, {stage.loop.epochs} epochs")
-        made_with = what_counts(self.settings, name, stage)
-        if made_from := self._made_from[name]:
-            made_with["the model before"] = made_from[0]
-        return fit(task, stage.loop, self.settings.seed, folder, self.device, made_with)
-
-    def _leave(
-        self, name: str, model: PhraseModel | ReaderModel, record: dict[str, Any], began: float
-    ) -> None:
-        """Write what a finished stage leaves; scores.json last, which says that it is finished."""
-        if is_first():
-            save_model(model, self.tokenizer_path, self.output / name)
-            self._record(name, record, began)
-        wait()
-
-    def _record(self, name: str, record: dict[str, Any], began: float) -> None:
-        folder = self.output / name
-        record["seconds"] = round(time.monotonic() - began, 1)
-        record["made_from"] = self._made_from[name]
-        record["settings"] = json.loads(json.dumps(asdict(self.settings), default=str))
-        half_written = folder / "scores.tmp"  # an empty one, on a full disk, is no sign of a done stage
-        half_written.write_text(json.dumps(record, indent=1) + "\n")
-        os.replace(half_written, folder / SCORES)
-        for suffix in (".pt", ".tmp"):  # the second, where a process was killed in writing
-            (folder / f"checkpoint{suffix}").unlink(missing_ok=True)
-        try:
-            if (folder / "log.jsonl").exists():  # not every stage has steps
-                draw_curves(folder)
-        except MissingExtraError as error:
-            say(f"{folder / 'curves.png'}: not drawn, {error}")
-        told = {key: value for key, value in record.items() if key not in ("settings", "made_from")}
-        say(f"{name}: done, {json.dumps(told)}")
+    def _fit(self, folder: StageFolder, task: Task, stage: TrainedStage) -> dict[str, float]:
+        folder.path.mkdir(parents=True, exist_ok=True)
+        say(f"{folder.name}: {len(task.order(0))} batches an epoch, {stage.loop.epochs} epochs")
+        made_with = folder.made_with(stage)
+        return fit(task, stage.loop, self.settings.seed, folder.path, self.device, made_with)
 
 
 def _can_export() -> bool:

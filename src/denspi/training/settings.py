@@ -261,13 +261,12 @@ class RunSettings:
             raise ValueError("no stage to run: add a table such as [reader] or [phrase]")
 
 
+TrainedStage = ReaderStage | AskStage | PhraseStage | FilterStage
 _STAGES = ("reader", "ask", "mean", "pretrain", "phrase", "negatives", "filter", "calibrate", "export")
 _PATHS = {"data", "encoder", "teacher", "start", "asked", "text", "model", "models"}
 
 
-def what_counts(
-    settings: RunSettings, name: str, stage: ReaderStage | AskStage | PhraseStage | FilterStage
-) -> dict[str, str]:
+def what_counts(settings: RunSettings, name: str, stage: TrainedStage) -> dict[str, str]:
     """What the weights of a stage depend on, as dotted keys: a checkpoint made with others is not resumed."""
     return _counting(asdict(settings) | {name: asdict(stage)}, name)
 
