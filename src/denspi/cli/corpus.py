@@ -93,7 +93,7 @@ class Watch:
 
 @contextmanager
 def watching(paths: tuple[Path, ...]) -> Iterator[Watch]:
-    """Show progress on standard error while the block runs, if that is a terminal."""
+    """Show progress on standard error while the block runs."""
     from denspi.corpus.folders import size_bytes
 
     text = "{task.fields[documents]:,} documents, {task.fields[rate]:,.0f} words/s"
